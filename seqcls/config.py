@@ -29,16 +29,16 @@ from seqcls.sampling.by_length import LengthFields
 from seqcls.sampling.dataset_rows import ShareFields
 from seqcls.sampling.parts import ANY_SAMPLER, REPORT_SAMPLER, PartFields
 from seqcls.tasks.counting import FormulaFields
-from seqcls.tasks.dyck import Brackets
 from seqcls.tasks.files import FileFields
+from seqcls.tasks.finite_state import Elements
 from seqcls.tasks.flip_flop import AS_OTHERS, IgnoredInTests
-from seqcls.tasks.groups import Elements
 from seqcls.tasks.letter_counts import RequiredLetters
 from seqcls.tasks.memory import AmongNoise, Neighbors
 from seqcls.tasks.numbers import Operands
 from seqcls.tasks.paragraph import PageFields
 from seqcls.tasks.places import AnswersFields
 from seqcls.tasks.rewriting import RewriteFields
+from seqcls.tasks.stack import Brackets
 from seqcls.tasks.subregular import ClassFields, LanguageClass
 from seqcls.tasks.transductions import DistinctTokens
 from seqcls.text import canonical_json, count

@@ -6,7 +6,7 @@ from itertools import permutations
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64
 
 GroupName = Literal["Z2", "Z5", "S3", "A4", "S4", "A5", "S5"]
 
@@ -35,22 +35,6 @@ def products(group: GroupName) -> Int64[np.ndarray, "first second"]:
             for first in elements
         ]
     )
-
-
-def prefix_products(
-    group: GroupName, letters: UInt8[np.ndarray, " position"]
-) -> UInt8[np.ndarray, " position"]:
-    """The product of the tokens up to each, read from the first to the last."""
-    table, product, prefixes = products(group), 0, []
-    for letter in letters.tolist():
-        product = int(table[product, letter])
-        prefixes.append(product)
-    return np.array(prefixes, dtype=np.uint8)
-
-
-def inverse(group: GroupName, element: int) -> int:
-    """The element whose product with this one is the identity."""
-    return int(np.flatnonzero(products(group)[element] == 0)[0])
 
 
 def _elements(group: GroupName) -> list[tuple[int, ...]]:

@@ -280,14 +280,12 @@ def _grams(
     """The runs of tokens that occur in strings, ends included: rows, and a number for each run."""
     width = max(1, int(strings.lengths.max(initial=1)))
     block = max(1, BLOCK_TOKENS // width)
-    parts = [
-        (first, *_grams_of(strings.take(slice(first, first + block)), size))
-        for first in range(0, len(strings), block)
-    ]
-    rows = np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(first + rows for first, rows, _ in parts)]
-    )
-    return rows, np.concatenate([np.zeros(0, dtype=np.int64), *(grams for _, _, grams in parts)])
+    rows, numbers = [], []
+    for first in range(0, max(1, len(strings)), block):
+        found, grams = _grams_of(strings.take(slice(first, first + block)), size)
+        rows.append(first + found)
+        numbers.append(grams)
+    return np.concatenate(rows), np.concatenate(numbers)
 
 
 def _grams_of(

@@ -30,22 +30,18 @@ def glyphs_of(font: str, alphabet: str) -> Glyphs:
     Raises:
         ConfigError: a character has no glyph in the font.
     """
-    missing = None
     if font == "digits":
-        written = _handwritten()
-        missing = next((letter for letter in alphabet if letter not in written), None)
-        glyphs = [written[letter] for letter in alphabet if letter in written]
-        known = "it has the digits 0 to 9"
+        glyphs, known = _handwritten(), "it has the digits 0 to 9"
     else:
-        bitmaps = [_bitmap(letter) for letter in alphabet]
-        missing = next((x for x, bits in zip(alphabet, bitmaps, strict=True) if bits is None), None)
-        glyphs = [bits[None] for bits in bitmaps if bits is not None]
+        bitmaps = {letter: _bitmap(letter) for letter in alphabet}
+        glyphs = {letter: bits[None] for letter, bits in bitmaps.items() if bits is not None}
         known = "it has the characters of Latin-1"
-    if missing is not None:
-        raise ConfigError(
-            f"alphabet={alphabet!r}: {missing!r} has no glyph in font={font!r}; {known}"
-        )
-    return np.stack(glyphs).astype(np.float32)
+    for letter in alphabet:
+        if letter not in glyphs:
+            raise ConfigError(
+                f"alphabet={alphabet!r}: {letter!r} has no glyph in font={font!r}; {known}"
+            )
+    return np.stack([glyphs[letter] for letter in alphabet]).astype(np.float32)
 
 
 def _bitmap(letter: str) -> np.ndarray | None:

@@ -1,8 +1,7 @@
 """Deterministic automata: run them, count the strings that they accept, draw uniform ones.
 
 `explore` builds an automaton from a start state and a step function, `minimize` the smallest one of
-a language. `RegularLanguage` is the base class of languages decided by an automaton,
-`AutomatonLanguage` of those among them that draw positive strings themselves.
+a language. `RegularLanguage` is the base class of languages decided by an automaton.
 """
 
 from abc import abstractmethod
@@ -19,10 +18,9 @@ from jaxtyping import Bool, Float64, Int32, Int64, UInt64
 from seqcls.cache import MEMORY
 from seqcls.errors import ConfigError
 from seqcls.monoids import distances_to
-from seqcls.strings.alphabets import has_names
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import NO_LETTER, Lengths, Letters, TokenStrings, Truths
-from seqcls.tasks.base import DEFECT, DrawnInBulk, Language, Task
+from seqcls.tasks.base import DEFECT, BulkTask, Task, Worded
 
 MAX_CELLS = 30_000_000
 """States times lengths whose strings are counted at most: 12 bytes each, twice."""
@@ -418,7 +416,7 @@ def _mix(hashes: UInt64[np.ndarray, "*any"]) -> UInt64[np.ndarray, "*any"]:
     return np.asarray(hashes ^ (hashes >> np.uint64(29)))
 
 
-class RegularLanguage(DrawnInBulk):
+class RegularLanguage(Worded, BulkTask):
     """A language that its minimal automaton decides."""
 
     order_sensitive: ClassVar[bool] = True
@@ -440,22 +438,6 @@ class RegularLanguage(DrawnInBulk):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """The number of each token, and the length before the first defect."""
         return {**super().features(strings), DEFECT: self.automaton.sound_lengths(strings)}
-
-
-class AutomatonLanguage(Language):
-    """A language that its minimal automaton decides, and that draws positive strings itself."""
-
-    @property
-    @abstractmethod
-    def automaton(self) -> Automaton:
-        """The minimal automaton, its letters those of `alphabet`."""
-
-    def accepts(self, text: str) -> bool:
-        tokens = text.split() if has_names(self.alphabet) else text
-        path = self.automaton.path([self.alphabet.index(token) for token in tokens])
-        return bool(self.automaton.accepting[path[-1]])
-
-    labels, has = RegularLanguage.labels, RegularLanguage.has
 
 
 def language_automaton(task: Task) -> Automaton | None:

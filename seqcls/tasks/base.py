@@ -136,10 +136,16 @@ class InputTask(Task, Protocol):
 class CountTask(LanguageTask, Protocol):
     """A language in which only letter counts decide."""
 
+    order_sensitive: ClassVar[bool] = False
+
     @abstractmethod
     def labels_of_counts(self, counts: Counts) -> Truths:
         """True for the strings with these letter counts that are in the language."""
         ...
+
+    def labels(self, strings: TokenStrings) -> Truths:
+        """True for the strings in the language."""
+        return self.labels_of_counts(strings.counts)
 
 
 @runtime_checkable
@@ -151,14 +157,23 @@ class BulkTask(LanguageTask, Protocol):
         """Draw, like `draw`, a string for each length; letters after its end are ignored."""
         ...
 
+    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
+        """A uniform string of that length and label."""
+        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
+
 
 @runtime_checkable
 class BulkInputs(InputTask, Protocol):
     """A task of another kind that draws many inputs faster than one by one."""
 
+    @abstractmethod
     def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
         """Draw, like `draw_input`, an input of each length; letters after its end are ignored."""
         ...
+
+    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
+        """The letters of an input of that length, which must exist (`has_input`)."""
+        return np.asarray(self.draw_inputs(rng, np.array([length]))[0, :length])
 
 
 DEFECT = "length before the first defect"
@@ -173,24 +188,6 @@ class Worded:
 
     def describe(self) -> str:
         return self.words
-
-
-class CountLanguage(CountTask):
-    """A language in which only letter counts decide."""
-
-    order_sensitive: ClassVar[bool] = False
-
-    def labels(self, strings: TokenStrings) -> Truths:
-        """True for the strings in the language."""
-        return self.labels_of_counts(strings.counts)
-
-
-class DrawnInBulk(Worded, BulkTask):
-    """A language that draws many strings together, each uniform."""
-
-    def draw(self, rng: np.random.Generator, length: int, positive: bool) -> LetterRow:
-        """A uniform string of that length and label."""
-        return np.asarray(self.draw_many(rng, np.array([length]), positive)[0])
 
 
 def _check_tokens(alphabet: str) -> str:

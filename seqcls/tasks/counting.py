@@ -1,8 +1,8 @@
 """Languages of the strings whose letter counts satisfy a formula."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -14,13 +14,12 @@ from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.token_strings import NO_LETTER, Counts, Lengths, Letters, Truths
 from seqcls.strings.tokenizer import Tokenizer
-from seqcls.tasks.base import Alphabet, CountLanguage, DrawnInBulk
+from seqcls.tasks.base import Alphabet, BulkTask, CountTask
 from seqcls.tasks.formulas import (
     MAX_VECTORS,
     Formula,
     Vectors,
     draw_orders,
-    number_of_vectors,
     running_weights,
     vectors,
 )
@@ -46,7 +45,7 @@ class FormulaFields(Alphabet):
 
 
 @dataclass(frozen=True)
-class Counting(FormulaFields, CountLanguage, DrawnInBulk):
+class Counting(FormulaFields, CountTask, BulkTask):
     """Strings whose letter counts satisfy a formula are positive.
 
     With the formula `a == b and c <= 3`: `abc`, `ba` and the empty string are positive; `a` and
@@ -63,14 +62,21 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
                 f"'{letter} % 2 == 1' (a token that is no letter is written with a #: '#0 > #1')"
             )
         # Read now, so that a formula that cannot be read is refused at once.
-        assert self._counted
+        assert self._condition
 
     @property
-    def _counted(self) -> "_Counted":
-        return _count_vectors(self.alphabet, self.formula)
+    def _condition(self) -> Formula:
+        return _read_formula(self.formula, self.alphabet)
+
+    @cached_property
+    def _classes(self) -> list[list[int]]:
+        """Classes of letters: each that the formula names is one, and all others are one."""
+        named = sorted(self._condition.letters)
+        others = [letter for letter in range(len(self.alphabet)) if letter not in named]
+        return [*([letter] for letter in named), *([others] if others else [])]
 
     def labels_of_counts(self, counts: Counts) -> Truths:
-        return np.array(self._counted.formula.holds(list(counts.T)))
+        return np.array(self._condition.holds(list(counts.T)))
 
     def has(self, length: int, positive: bool) -> bool:
         """True if any string of that many tokens is in the language (positive), or outside.
@@ -79,54 +85,50 @@ class Counting(FormulaFields, CountLanguage, DrawnInBulk):
             ConfigError: none of many strings has that label, and there are too many letter counts
                 to try all.
         """
-        return self._counted.has(length, positive)
+        if self._probes(length // BLOCK)[length % BLOCK, int(positive)]:
+            return True
+        # Where all counts can be listed, that is sure, and more probes are not.
+        size = MANY_TRIES if self._is_listed(length) else PROBES
+        while size < MANY_TRIES:
+            size *= 4
+            if (self._probe(np.array([length]), size) == positive).any():
+                return True
+        return len(self._list_vectors(length, positive)) > 0
+
+    @remembered
+    def _probes(self, block: int) -> Bool[np.ndarray, "length label"]:
+        """True for the labels of a few strings of many lengths, which settle most lengths of most
+        formulas.
+        """
+        holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
+        return np.stack([~holds.all(axis=1), holds.any(axis=1)], axis=1)
+
+    def _probe(
+        self, lengths: Int64[np.ndarray, " length"], size: int
+    ) -> Bool[np.ndarray, "length probe"]:
+        """The labels of `size` uniform strings of each length."""
+        # Counts of uniform strings are multinomial: no string need be spelled out.
+        shares = [len(members) / len(self.alphabet) for members in self._classes]
+        # Seeded by the length, so that every process finds the same.
+        rng = np.random.default_rng(int(lengths[0]))
+        counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
+        return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
 
     def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         letters = np.full((len(lengths), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
-            letters[rows, :length] = self._counted.draw(rng, length, positive, len(rows))
+            drawn = self._draw_by_chance(rng, length, positive, len(rows))
+            if missing := len(rows) - len(drawn):
+                matching, sums = self._matching(length, positive)
+                # Rounded up to the whole sum, a number would be past the last vector.
+                numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
+                chosen = matching[np.searchsorted(sums, numbers, "right")]
+                drawn = np.concatenate([drawn, draw_orders(rng, chosen, self._classes)])
+            letters[rows, :length] = drawn
         return letters
 
-    def describe(self) -> str:
-        formula = " ".join(self.formula.split())
-        tokens = Tokenizer(self.alphabet).spell(range(len(self.alphabet)))
-        return (
-            f"Strings of {tokens} with {formula} are positive, where a letter "
-            "stands for how often it occurs."
-        )
-
-
-@lru_cache(maxsize=128)
-def _count_vectors(alphabet: Sequence[str], formula: str) -> "_Counted":
-    return _Counted(alphabet, formula)
-
-
-class _Counted:
-    """The strings of a formula's language, counted by classes of letters.
-
-    Each letter that the formula names is a class; all others are one.
-    """
-
-    def __init__(self, alphabet: Sequence[str], formula: str) -> None:
-        self.formula = Formula(formula, alphabet)
-        self._num_letters = len(alphabet)
-        others = [x for x in range(len(alphabet)) if x not in self.formula.letters]
-        self._classes = [[x] for x in sorted(self.formula.letters)] + ([others] if others else [])
-        self._probed: dict[int, Bool[np.ndarray, "length label"]] = {}
-
-    def draw(self, rng: np.random.Generator, length: int, positive: bool, size: int) -> Letters:
-        drawn = self._by_chance(rng, length, positive, size)
-        missing = size - len(drawn)
-        if not missing:
-            return drawn
-        matching, sums = self._matching(length, positive)
-        # Rounded up to the whole sum, a number would be past the last vector.
-        numbers = np.minimum(rng.random(missing) * sums[-1], np.nextafter(sums[-1], 0))
-        chosen = matching[np.searchsorted(sums, numbers, "right")]
-        return np.concatenate([drawn, draw_orders(rng, chosen, self._classes)])
-
-    def _by_chance(
+    def _draw_by_chance(
         self, rng: np.random.Generator, length: int, positive: bool, size: int
     ) -> Letters:
         """Up to `size` uniform strings of that label; fewer where it is rare."""
@@ -136,45 +138,10 @@ class _Counted:
             # The letters of one round of tries take at most about four megabytes.
             tries = min(left, 4 * (size - len(drawn)) + 16, 1 + 2**22 // (length + 1))
             left -= tries
-            letters = rng.integers(self._num_letters, size=(tries, length), dtype=np.uint8)
-            columns = [(letters == letter).sum(axis=1) for letter in range(self._num_letters)]
-            drawn = np.concatenate([drawn, letters[self.formula.holds(columns) == positive]])
+            letters = rng.integers(len(self.alphabet), size=(tries, length), dtype=np.uint8)
+            columns = [(letters == letter).sum(axis=1) for letter in range(len(self.alphabet))]
+            drawn = np.concatenate([drawn, letters[self._condition.holds(columns) == positive]])
         return drawn[:size]
-
-    def has(self, length: int, positive: bool) -> bool:
-        return (
-            self._has_by_chance(length, positive) or len(self._list_vectors(length, positive)) > 0
-        )
-
-    def _has_by_chance(self, length: int, positive: bool) -> bool:
-        block, row = divmod(length, BLOCK)
-        if block not in self._probed:
-            # A few strings of many lengths at once settle most lengths of most formulas.
-            holds = self._probe(block * BLOCK + np.arange(BLOCK), PROBES)
-            self._probed[block] = np.stack([~holds.all(axis=1), holds.any(axis=1)], axis=1)
-        if self._probed[block][row, int(positive)]:
-            return True
-        # Where all counts can be listed, that is sure, and more probes are not.
-        size = MANY_TRIES if self._is_listed(length) else PROBES
-        while size < MANY_TRIES:
-            size *= 4
-            if (self._probe(np.array([length]), size) == positive).any():
-                return True
-        return False
-
-    def _probe(
-        self, lengths: Int64[np.ndarray, " length"], size: int
-    ) -> Bool[np.ndarray, "length probe"]:
-        """The labels of `size` uniform strings of each length."""
-        # Counts of uniform strings are multinomial: no string need be spelled out.
-        shares = [len(members) / self._num_letters for members in self._classes]
-        # Seeded by the length, so that every process finds the same.
-        rng = np.random.default_rng(int(lengths[0]))
-        counts = rng.multinomial(lengths[:, None], shares, size=(len(lengths), size))
-        return self._holds(counts.reshape(-1, len(shares))).reshape(len(lengths), size)
-
-    def _is_listed(self, length: int) -> bool:
-        return number_of_vectors(length, len(self._classes)) <= MAX_VECTORS
 
     @remembered
     def _matching(
@@ -184,6 +151,10 @@ class _Counted:
         counts = self._list_vectors(length, positive)
         sizes = tuple(len(members) for members in self._classes)
         return counts, (running_weights(counts, sizes) if len(counts) else np.zeros(0))
+
+    def _is_listed(self, length: int) -> bool:
+        free = len(self._classes) - 1
+        return math.comb(length + free, free) <= MAX_VECTORS
 
     def _list_vectors(self, length: int, positive: bool) -> Vectors:
         if not self._is_listed(length):
@@ -198,8 +169,19 @@ class _Counted:
         return matching
 
     def _holds(self, counts: Vectors) -> np.ndarray:
-        columns = [np.zeros(len(counts), dtype=np.int64)] * self._num_letters
+        columns = [np.zeros(len(counts), dtype=np.int64)] * len(self.alphabet)
         for members, column in zip(self._classes, counts.T, strict=True):
             # The formula names no letter of a class of several: any of them gets the count.
             columns[members[0]] = column
-        return self.formula.holds(columns)
+        return self._condition.holds(columns)
+
+    def describe(self) -> str:
+        formula = " ".join(self.formula.split())
+        tokens = Tokenizer(self.alphabet).spell(range(len(self.alphabet)))
+        return (
+            f"Strings of {tokens} with {formula} are positive, where a letter "
+            "stands for how often it occurs."
+        )
+
+
+_read_formula = lru_cache(maxsize=128)(Formula)

@@ -250,8 +250,17 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
         return content
 
     @property
+    @remembered
     def automaton(self) -> Automaton:
-        return _automaton(self.dataset, tuple(self.alphabet))
+        """The minimal automaton, which rejects strings with tokens that are not in the file."""
+        content, sink = self.content, len(self.content)
+        known = {token: letter for letter, token in enumerate(content.alphabet)}
+        # Minimal again, since a database from elsewhere may hold one that is not.
+        table = np.full((sink + 1, len(self.alphabet)), sink, dtype=np.int64)
+        for letter, token in enumerate(self.alphabet):
+            if token in known:
+                table[:-1, letter] = content.table[:, known[token]]
+        return minimize(table, np.append(content.accepting, False))
 
     def describe(self) -> str:
         states, tokens = len(self.automaton.table), len(self.alphabet)
@@ -262,17 +271,3 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
             f"{'; that of the file is ' + determinized[0] if determinized else ''}"
             f"{''.join('; ' + note for note in self.content.read_as if 'the start is' in note)}."
         )
-
-
-@remembered
-def _automaton(digest: str, alphabet: tuple[str, ...]) -> Automaton:
-    """The minimal automaton over an alphabet; strings with tokens not in the file are rejected."""
-    content = dataset_of(digest)
-    assert isinstance(content, StoredAutomaton)
-    sink, known = len(content), {token: letter for letter, token in enumerate(content.alphabet)}
-    # Minimal again, since a database from elsewhere may hold one that is not.
-    table = np.full((sink + 1, len(alphabet)), sink, dtype=np.int64)
-    for letter, token in enumerate(alphabet):
-        if token in known:
-            table[:-1, letter] = content.table[:, known[token]]
-    return minimize(table, np.append(content.accepting, False))

@@ -108,7 +108,7 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
 
     alphabet = FlipFlop.alphabet
-    expected = (
+    form = (
         "instructions w, r and i with a bit each, every bit read the one written last, and an r at "
         "the end"
     )

@@ -39,7 +39,7 @@ _OTHER_SIGNS = [
 ]
 """Signs of other languages, with the signs to use here."""
 
-_ARITHMETIC: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply}
+_SUMS: dict[type, Any] = {ast.Add: np.add, ast.Sub: np.subtract}
 _COMPARISONS: dict[type, Any] = {
     ast.Lt: np.less,
     ast.LtE: np.less_equal,
@@ -75,10 +75,6 @@ def _compare(signs: Sequence[Callable[..., Any]], *values: Any) -> Any:
     """True where each value and the next compare by the sign between them."""
     compared = (sign(*pair) for sign, pair in zip(signs, pairwise(values), strict=True))
     return reduce(np.logical_and, (np.asarray(result).astype(bool) for result in compared))
-
-
-def _most_of_product(one: int, other: int) -> int:
-    return max(one, other, one * other)
 
 
 class Formula:
@@ -157,7 +153,10 @@ class Formula:
                     raise self._refusal(f"a number is more than {MAX_NUMBER:,}")
                 return _Read(lambda _: value, lambda _: value)
             case ast.Name(id=name):
-                letter = self._letter(name)
+                token = self._names[name].removeprefix("#")
+                if token not in tuple(self._alphabet):
+                    raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
+                letter = self._alphabet.index(token)
                 self.letters.add(letter)
                 return _Read(lambda counts: counts[letter], lambda most: most)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
@@ -171,8 +170,9 @@ class Formula:
                 return _read([part], lambda value: value % known, lambda most: most + known)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
                 parts = [self._number(side, depth + 1) for side in (left, right)]
-                bound = _most_of_product if isinstance(op, ast.Mult) else operator.add
-                return _read(parts, _ARITHMETIC[type(op)], bound)
+                if isinstance(op, ast.Mult):
+                    return _read(parts, np.multiply, lambda x, y: max(x, y, x * y))
+                return _read(parts, _SUMS[type(op)], operator.add)
         raise self._refusal(
             f"{self._source_of(node)} is not a whole number, letter, or sum, difference, product "
             "or remainder of such"
@@ -181,12 +181,6 @@ class Formula:
     def _check_depth(self, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise self._refusal(f"it is nested more than {MAX_DEPTH} deep")
-
-    def _letter(self, name: str) -> int:
-        token = self._names[name].removeprefix("#")
-        if token not in tuple(self._alphabet):
-            raise self._refusal(f"{token!r} is outside the alphabet {self._alphabet!r}")
-        return self._alphabet.index(token)
 
     def _source_of(self, node: ast.expr) -> str:
         # The source as written: `ast.unparse` takes a stack as deep as the tree.
@@ -205,11 +199,6 @@ MAX_VECTORS = 300_000
 """Count vectors of one length that are listed at most."""
 
 Vectors = Int64[np.ndarray, "vector class"]
-
-
-def number_of_vectors(length: int, classes: int) -> int:
-    """Number of ways to distribute a length over classes of letters."""
-    return math.comb(length + classes - 1, classes - 1)
 
 
 def vectors(length: int, classes: int) -> Vectors:
@@ -237,11 +226,11 @@ def running_weights(counts: Vectors, sizes: tuple[int, ...]) -> Float64[np.ndarr
     """
     length = int(counts[0].sum())
     # Made for a power of two, the table serves many lengths.
-    mantissas, exponents = _factorials(1 << length.bit_length())
+    mantissas, exponents = _products(None, 1 << length.bit_length())
     strings, powers = np.ones(len(counts)), np.zeros(len(counts), dtype=np.int64)
     for column, size in zip(counts.T, sizes, strict=True):
         # A vector has n! / (k1! k2! ...) orders, times size**k for each class; n! is common to all.
-        power, exponent = _powers(size, length)
+        power, exponent = _products(size, length)
         strings, shift = np.frexp(strings / mantissas[column] * power[column])
         powers += shift - exponents[column] + exponent[column]
     sums: np.ndarray = np.cumsum(np.ldexp(strings, powers - powers.max()))
@@ -263,22 +252,14 @@ def draw_orders(rng: np.random.Generator, counts: Vectors, classes: list[list[in
     return rng.permuted(letters, axis=1)
 
 
-@lru_cache(maxsize=8)
-def _factorials(limit: int) -> tuple[np.ndarray, np.ndarray]:
-    return _products(np.maximum(np.arange(limit + 1), 1))
-
-
 @lru_cache(maxsize=256)
-def _powers(base: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    return _products(np.array([1, *[base] * limit]))
-
-
-def _products(factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Products of the first factors as mantissas and exponents of two."""
-    mantissas = np.empty(len(factors))
-    exponents = np.empty(len(factors), dtype=np.int64)
+def _products(base: int | None, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Powers of a base up to a limit, or factorials, as mantissas and exponents of two."""
+    mantissas = np.empty(limit + 1)
+    exponents = np.empty(limit + 1, dtype=np.int64)
     mantissa, exponent = 1.0, 0
-    for place, factor in enumerate(factors.tolist()):
+    for place in range(limit + 1):
+        factor = (base or place) if place else 1
         mantissa, shift = math.frexp(mantissa * factor)
         exponent += shift
         mantissas[place], exponents[place] = mantissa, exponent

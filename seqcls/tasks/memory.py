@@ -4,7 +4,6 @@ Sources: Arora et al. 2023, Zoology; Gu & Dao 2023, Mamba; Veitsman et al. 2025,
 - Always a Transformer?
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,16 +14,15 @@ from pydantic import Field
 
 from seqcls.cache import remembered
 from seqcls.declarations import About
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import Lengths, Letters
 from seqcls.tasks.automaton import Automaton, explore, minimize
-from seqcls.tasks.base import Language, LetterRow
+from seqcls.tasks.base import BulkInputs, Language, LetterRow
 from seqcls.tasks.transductions import (
     DistinctTokens,
-    TargetRow,
+    FormTransduction,
     Tokens,
-    Transduction,
     numbered_tokens,
 )
 
@@ -38,30 +36,8 @@ LETTERS = 10
 NOISE = "_"
 
 
-class MemoryTransduction(Transduction):
-    """A transduction given by its answer to a list of letters; many inputs are drawn together."""
-
-    @property
-    @abstractmethod
-    def expected(self) -> str:
-        """The form of inputs, for error messages."""
-
-    @abstractmethod
-    def answer(self, letters: list[int]) -> list[int] | None:
-        """The target of a string that is not empty; None where it is no input."""
-
-    @abstractmethod
-    def draw_inputs(self, rng: np.random.Generator, lengths: Lengths) -> Letters:
-        """An input of each length; letters after its end are ignored."""
-
-    def target(self, letters: LetterRow) -> TargetRow:
-        answer = self.answer(letters.tolist()) if len(letters) else None
-        if answer is None:
-            raise InvalidStringError(f"expected {self.expected}")
-        return np.array(answer, dtype=np.uint8)
-
-    def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
-        return self.draw_inputs(rng, np.array([length]))[0, :length]
+class MemoryTransduction(BulkInputs, FormTransduction):
+    """A transduction that is drawn in bulk, by default to one token."""
 
     def has_input(self, length: int) -> bool:
         return length >= 3
@@ -70,22 +46,29 @@ class MemoryTransduction(Transduction):
         return int(length >= 3)
 
 
-def _refuse_keys(num_tokens: int) -> None:
-    if not 2 <= num_tokens <= MOST_KEYS:
-        raise ConfigError(
-            f"num_tokens={num_tokens}: expected 2 to {MOST_KEYS} keys, with as many values"
-        )
-
-
-def keys_and_values(num_keys: int) -> Sequence[str]:
+class KeysAndValues(Tokens):
     """Tokens of the keys, then of as many values: letters and digits, or names above 10."""
-    if num_keys <= LETTERS:
-        return "abcdefghij"[:num_keys] + "0123456789"[:num_keys]
-    return tuple(f"{kind}{number}" for kind in "kv" for number in range(num_keys))
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.num_tokens <= MOST_KEYS:
+            raise ConfigError(
+                f"num_tokens={self.num_tokens}: expected 2 to {MOST_KEYS} keys, with as many values"
+            )
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        number = self.num_tokens
+        if number <= LETTERS:
+            return "abcdefghij"[:number] + "0123456789"[:number]
+        return tuple(f"{kind}{place}" for kind in "kv" for place in range(number))
+
+
+_Known = tuple[tuple[int, ...], int]
+"""Each key's value, and the key just read that has no value yet; -1 for none."""
 
 
 @dataclass(frozen=True)
-class ConsistentPairs(Tokens, Language):
+class ConsistentPairs(KeysAndValues, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
 
     `a1b0a1`, `b0` and the empty string are positive; `a1b0a0`, `a` and `1a` are negative.
@@ -96,21 +79,33 @@ class ConsistentPairs(Tokens, Language):
         "the value that it had, as in a1b0a1, are positive."
     )
 
-    def __post_init__(self) -> None:
-        _refuse_keys(self.num_tokens)
-
     @property
-    def alphabet(self) -> Sequence[str]:
-        return keys_and_values(self.num_tokens)
-
-    @property
+    @remembered
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are each key's value, and the key just read.
 
         Raises:
             ConfigError: it has too many states.
         """
-        return _pairs(self.num_tokens)
+        num_keys = self.num_tokens
+        # Bounded before any state is built, which would take a while.
+        if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
+            raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
+
+        def step(state: _Known | None, letter: int) -> _Known | None:
+            if state is None or (letter < num_keys) != (state[1] < 0):
+                return None
+            known, key = state
+            if key < 0:
+                return known, letter
+            if known[key] not in (-1, letter):
+                return None
+            return (*known[:key], letter, *known[key + 1 :]), -1
+
+        start: _Known | None = ((-1,) * num_keys, -1)
+        made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+        # Two keys with the same value, just read, are one state.
+        return minimize(made.table, made.accepting)
 
     def accepts(self, text: str) -> bool:
         tokens = text.split() if self.num_tokens > LETTERS else list(text)
@@ -136,10 +131,8 @@ class ConsistentPairs(Tokens, Language):
                 seen += 1
             else:
                 keys.append(order[rng.integers(seen)])
-        return np.column_stack([keys, values[keys]]).ravel().astype(np.uint8) if keys else _NONE
-
-
-_NONE = np.zeros(0, dtype=np.uint8)
+        written = np.array(keys, dtype=np.int64)
+        return np.column_stack([written, values[written]]).ravel().astype(np.uint8)
 
 
 @remembered
@@ -156,47 +149,14 @@ def _new_keys(num_keys: int, pairs: int) -> Float64[np.ndarray, "left seen"]:
     return shares
 
 
-_Known = tuple[tuple[int, ...], int]
-"""Each key's value, and the key just read that has no value yet; -1 for none."""
-
-
-@remembered
-def _pairs(num_keys: int) -> Automaton:
-    # Bounded before any state is built, which would take a while.
-    if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
-        raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
-
-    def step(state: _Known | None, letter: int) -> _Known | None:
-        if state is None or (letter < num_keys) != (state[1] < 0):
-            return None
-        known, key = state
-        if key < 0:
-            return known, letter
-        if known[key] not in (-1, letter):
-            return None
-        return (*known[:key], letter, *known[key + 1 :]), -1
-
-    start: _Known | None = ((-1,) * num_keys, -1)
-    made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
-    # Two keys with the same value, just read, are one state.
-    return minimize(made.table, made.accepting)
-
-
 @dataclass(frozen=True)
-class AssociativeRecall(DistinctTokens, MemoryTransduction):
+class AssociativeRecall(KeysAndValues, DistinctTokens, MemoryTransduction):
     """`a1b0a` becomes `1`: of pairs of a key and a value, the value that the key at the end had
     last.
     """
 
-    def __post_init__(self) -> None:
-        _refuse_keys(self.num_tokens)
-
     @property
-    def alphabet(self) -> Sequence[str]:
-        return keys_and_values(self.num_tokens)
-
-    @property
-    def expected(self) -> str:
+    def form(self) -> str:
         only = ", no key twice" if self.distinct else ""
         return f"pairs of a key and a value{only}, and then one of the keys"
 
@@ -259,7 +219,7 @@ class SelectiveCopy(AmongNoise, MemoryTransduction):
         return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
 
     @property
-    def expected(self) -> str:
+    def form(self) -> str:
         return f"{self.data_tokens} tokens and any number of {NOISE} among them"
 
     def answer(self, letters: list[int]) -> list[int] | None:
@@ -317,7 +277,7 @@ class Retrieval(Neighbors, MemoryTransduction):
         return 1 if self.neighbor == "right" else -1
 
     @property
-    def expected(self) -> str:
+    def form(self) -> str:
         return (
             f"a string and then one of its tokens, whose {self.occurrence} occurrence has a "
             f"{self.neighbor} neighbor in the string"

@@ -5,6 +5,7 @@ In the languages an equation of binary numbers is right; transductions write the
 
 import math
 import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -16,7 +17,7 @@ from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, texts
-from seqcls.tasks.drawing import below, bits_of, choose
+from seqcls.tasks.drawing import below, choose
 from seqcls.tasks.transductions import OneToken, Places, TargetPlaces, TargetRow, TextTransduction
 
 
@@ -27,33 +28,20 @@ def between(text: str, marks: str, digits: str) -> list[str] | None:
         marks: one character each, in the order of the text.
         digits: the digits that a number may have; it has at least one.
     """
-    parts = []
-    for mark in marks:
-        part, at_mark, text = text.partition(mark)
-        if not at_mark:
-            return None
-        parts.append(part)
-    parts.append(text)
-    if not all(parts) or any(part.strip(digits) for part in parts):
-        return None
-    return parts
+    number = f"([{digits}]+)"
+    found = re.fullmatch(number + "".join(f"[{mark}]{number}" for mark in marks), text)
+    return list(found.groups()) if found else None
 
 
-def value(number: str, base: int, *, least_first: bool) -> int:
-    """The value of a number in that base."""
-    return int(number[::-1] if least_first else number, base)
-
-
-def write_number(number: int, base: int, *, least_first: bool) -> str:
+def write_number(number: int, base: int) -> str:
     """A number in base 2 or 10, without zeros that change nothing."""
-    digits = f"{number:b}" if base == 2 else str(number)
-    return digits[::-1] if least_first else digits
+    return f"{number:b}" if base == 2 else str(number)
 
 
 def num_carries(x: int, y: int, base: int) -> int:
     """Number of carries of a sum: each takes `base` from the sum of digits and adds 1 to it."""
     x_digits, y_digits, sum_digits = (
-        sum(map(int, write_number(number, base, least_first=False))) for number in (x, y, x + y)
+        sum(map(int, write_number(number, base))) for number in (x, y, x + y)
     )
     return (x_digits + y_digits - sum_digits) // (base - 1)
 
@@ -88,6 +76,11 @@ class NumberTransduction(Numbers, TextTransduction):
     """Inputs are numbers with a mark after each; all numbers are written in one order."""
 
     marks: ClassVar[str] = "="
+    operand_lengths = "free"
+    result: ClassVar["staticmethod[..., int]"]
+    """The result, as a function of the numbers of an input."""
+    output: ClassVar[str]
+    """The result in words, after "the output is"."""
 
     @property
     def alphabet(self) -> str:
@@ -98,91 +91,72 @@ class NumberTransduction(Numbers, TextTransduction):
         return "0123456789"[: self.base]
 
     @property
-    def _least_first(self) -> bool:
-        return self.digit_order == "least_first"
-
-    result: ClassVar["staticmethod[..., int]"]
-    """The result, as a function of the numbers of an input."""
-    output: ClassVar[str]
-    """The result in words, after "the output is"."""
-
-    @property
-    def form(self) -> str:
-        names = "".join(name + mark for name, mark in zip("xy", self.marks, strict=False))
-        return (
-            f"{names} with digits 0 to {self.base - 1}, {self._order}, {self._zeros}, of up to "
-            f"{LONGEST:,} tokens"
-        )
-
-    @property
-    def _order(self) -> str:
-        return f"{'least' if self._least_first else 'most'} significant first"
-
-    @property
-    def _zeros(self) -> str:
-        return "no number with zeros that change nothing"
-
-    def answer(self, text: str) -> str | None:
-        numbers = self._numbers(text)
-        if numbers is None:
-            return None
-        result = self.result(*self._worth(numbers))
-        return write_number(result, self.base, least_first=self._least_first)
-
-    def _worth(self, numbers: list[str]) -> list[int]:
-        return [value(number, self.base, least_first=self._least_first) for number in numbers]
-
-    def _numbers(self, text: str) -> list[str] | None:
-        """The numbers of an input as texts; None where it is no input."""
-        if len(text) > LONGEST or text[-1:] != "=":
-            return None
-        numbers = between(text[:-1], self.marks[:-1], self._digits)
-        return numbers if numbers is not None and self._fit(numbers) else None
-
-    def _fit(self, numbers: list[str]) -> bool:
-        # A zero as the highest digit changes nothing, but in `0` itself.
-        greatest = -1 if self._least_first else 0
-        return all(len(number) == 1 or number[greatest] != "0" for number in numbers)
-
-    def has_input(self, length: int) -> bool:
-        return 2 * len(self.marks) <= length <= LONGEST
-
-    @property
-    def _operands(self) -> str:
-        return "Two numbers" if len(self.marks) > 1 else "A number"
-
-    def describe(self) -> str:
-        operands = f"{self._operands} in base {self.base}, {self._order}"
-        return f"{operands}: the output is {self.output}."
-
-    def _draw_digits(self, rng: np.random.Generator, length: int) -> list[int]:
-        """The digits of a uniform number of that many digits, the highest not zero."""
-        digits = rng.integers(self.base, size=length)
-        if length > 1:
-            digits[0] = rng.integers(1, self.base)
-        written: list[int] = digits[::-1].tolist() if self._least_first else digits.tolist()
-        return written
-
-
-@dataclass(frozen=True)
-class Calculation(Operands, NumberTransduction):
-    """Two numbers: of lengths that are free, or padded with zeros to one length."""
+    def _step(self) -> int:
+        """The step from a digit to the next lower one."""
+        return -1 if self.digit_order == "least_first" else 1
 
     @property
     def _is_equal(self) -> bool:
         return self.operand_lengths == "equal"
 
     @property
-    def _zeros(self) -> str:
-        return "both numbers of one length" if self._is_equal else super()._zeros
+    def _order(self) -> str:
+        return self.digit_order.replace("_", " significant ")
 
-    def _fit(self, numbers: list[str]) -> bool:
+    @property
+    def form(self) -> str:
+        names = "".join(name + mark for name, mark in zip("xy", self.marks, strict=False))
+        zeros = "no number with zeros that change nothing"
+        return (
+            f"{names} with digits 0 to {self.base - 1}, {self._order}, "
+            f"{'both numbers of one length' if self._is_equal else zeros}, of up to {LONGEST:,} "
+            "tokens"
+        )
+
+    def write(self, text: str) -> str | None:
+        numbers = self._numbers(text)
+        if numbers is None:
+            return None
+        return write_number(self.result(*self._worth(numbers)), self.base)[:: self._step]
+
+    def _worth(self, numbers: list[str]) -> list[int]:
+        return [int(number[:: self._step], self.base) for number in numbers]
+
+    def _numbers(self, text: str) -> list[str] | None:
+        """The numbers of an input as texts; None where it is no input."""
+        if len(text) > LONGEST or text[-1:] != "=":
+            return None
+        numbers = between(text[:-1], self.marks[:-1], self._digits)
+        if numbers is None:
+            return None
         if self._is_equal:
-            return len(numbers[0]) == len(numbers[1])
-        return super()._fit(numbers)
+            return numbers if len(numbers[0]) == len(numbers[1]) else None
+        # A zero as the highest digit changes nothing, but in `0` itself.
+        highest = [number[:: self._step][0] for number in numbers if len(number) > 1]
+        return None if "0" in highest else numbers
 
     def has_input(self, length: int) -> bool:
-        return super().has_input(length) and (not self._is_equal or length % 2 == 0)
+        fits = not self._is_equal or length % 2 == 0
+        return fits and 2 * len(self.marks) <= length <= LONGEST
+
+    def describe(self) -> str:
+        operands = "Two numbers" if len(self.marks) > 1 else "A number"
+        if self._is_equal:
+            operands = "Numbers padded to one length"
+        return f"{operands} in base {self.base}, {self._order}: the output is {self.output}."
+
+    def _draw_digits(self, rng: np.random.Generator, length: int) -> list[int]:
+        """The digits of a uniform number of that many digits, the highest not zero."""
+        digits = rng.integers(self.base, size=length)
+        if length > 1:
+            digits[0] = rng.integers(1, self.base)
+        written: list[int] = digits[:: self._step].tolist()
+        return written
+
+
+@dataclass(frozen=True)
+class Calculation(Operands, NumberTransduction):
+    """Two numbers: of lengths that are free, or padded with zeros to one length."""
 
     def draw_input(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Operands of uniform, or equal, lengths; then uniform numbers."""
@@ -202,10 +176,6 @@ class Calculation(Operands, NumberTransduction):
         sizes = [sorted(map(len, numbers)) if numbers else [0, 0] for numbers in inputs]
         shorter, longer = np.array(sizes, dtype=np.int64).reshape(-1, 2).T
         return {"digits of the longer operand": longer, "digits of the shorter operand": shorter}
-
-    @property
-    def _operands(self) -> str:
-        return "Numbers padded to one length" if self._is_equal else super()._operands
 
 
 @dataclass(frozen=True)
@@ -228,7 +198,7 @@ class Addition(Calculation):
         return {**super()._features(inputs), "carries": np.array(carries, dtype=np.int64)}
 
     def coupling_obstacle(self) -> str | None:
-        if self._least_first:
+        if self.digit_order == "least_first":
             return None
         return (
             "most_first writes the sum's first digit before its weight is known, as a last carry "
@@ -293,7 +263,7 @@ class ModularSum(Base, OneToken, TextTransduction):
     def alphabet(self) -> str:
         return "0123456789"[: self.base]
 
-    def answer(self, text: str) -> str:
+    def write(self, text: str) -> str:
         return str(sum(map(int, text)) % self.base)
 
     def describe(self) -> str:
@@ -321,7 +291,8 @@ class Equation(Language):
         parts = between(text, self.alphabet[2:], "01")
         if parts is None:
             return False
-        *operands, last = (value(part, 2, least_first=True) for part in parts)
+        # The highest bit is the last.
+        *operands, last = (int(part[::-1], 2) for part in parts)
         return self.result(*operands) == last
 
     def has_positive(self, length: int) -> bool:
@@ -411,7 +382,8 @@ def _digits_of(numbers: list[tuple[int, int]]) -> LetterRow:
     """
     letters: list[int] = []
     for mark, (number, length) in enumerate(numbers, start=2):
-        letters += [*bits_of(number, length), mark]
+        lowest_first = f"{number:0{length}b}"[::-1]
+        letters += [*map(int, lowest_first[:length]), mark]
     return np.array(letters[:-1], dtype=np.uint8)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from seqcls.declarations import About
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.pictures import Page, glyphs_of
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.base import Alphabet, LetterRow
-from seqcls.tasks.transductions import INPUT, TargetRow, Transduction
+from seqcls.tasks.transductions import INPUT, FormTransduction
 
 BREAK = "/"
 MAX_PIXELS = 2**20
@@ -40,7 +40,7 @@ class PageFields(Alphabet):
 
 
 @dataclass(frozen=True)
-class Paragraph(PageFields, Transduction):
+class Paragraph(PageFields, FormTransduction):
     """The text of a picture: `12/3` becomes `12/3`.
 
     Up to `max_lines` lines, none empty and none longer than `line_length`.
@@ -79,16 +79,18 @@ class Paragraph(PageFields, Transduction):
         """The letter that ends a line, after those of the text."""
         return len(self.alphabet) - 1
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        (breaks,) = np.nonzero(letters == self._break)
-        ends = [-1, *breaks.tolist(), len(letters)]
-        lengths = np.diff(ends) - 1
-        if len(lengths) > self.max_lines or lengths.min() < 1 or lengths.max() > self.line_length:
-            raise InvalidStringError(
-                f"expected 1 to {self.max_lines} lines of 1 to {self.line_length} characters, "
-                f"with {BREAK!r} between them"
-            )
-        return letters
+    @property
+    def form(self) -> str:
+        return (
+            f"1 to {self.max_lines} lines of 1 to {self.line_length} characters, with {BREAK!r} "
+            "between them"
+        )
+
+    def answer(self, letters: list[int]) -> list[int] | None:
+        breaks = [place for place, letter in enumerate(letters) if letter == self._break]
+        lengths = np.diff([-1, *breaks, len(letters)]) - 1
+        fits = len(lengths) <= self.max_lines and lengths.max() <= self.line_length
+        return letters if fits and lengths.min() >= 1 else None
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """Features of a page: characters without line breaks, and lines."""

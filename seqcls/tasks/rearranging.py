@@ -15,10 +15,10 @@ from seqcls.tasks.base import FLARE, Language, LetterRow, NotRegular, random_bit
 from seqcls.tasks.transductions import (
     INPUT,
     DistinctTokens,
+    FormTransduction,
     Places,
     TargetPlaces,
     TargetRow,
-    Transduction,
     numbered_tokens,
 )
 
@@ -45,11 +45,6 @@ def odds_first(tokens: Sequence[T]) -> list[T]:
     return [*tokens[0::2], *tokens[1::2]]
 
 
-def ascending(tokens: Sequence[Any]) -> list[Any]:
-    """`3132` becomes `1233`."""
-    return sorted(tokens)
-
-
 MARK = "#"
 
 
@@ -61,8 +56,6 @@ class Marked(Language):
     alphabet = "01" + MARK
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
     """The function f of the tokens before the mark."""
-    described: ClassVar[tuple[str, str]]
-    """Words for u and f(u)."""
 
     def accepts(self, text: str) -> bool:
         # f(u) is as long as u, so that the mark can only be in the middle.
@@ -80,10 +73,6 @@ class Marked(Language):
         after = self.rearranged(before.tolist())
         return np.array([*before, mark, *after], dtype=np.uint8)
 
-    def describe(self) -> str:
-        before, after = self.described
-        return f"{before}, a #, and the same {after}: such strings are positive."
-
 
 class MarkedReversal(Marked):
     """u#u with the second u backwards.
@@ -93,7 +82,7 @@ class MarkedReversal(Marked):
 
     hierarchy: ClassVar[NotRegular] = NotRegular("deterministic context-free", FLARE)
     rearranged = staticmethod(backwards)
-    described = ("Bits", "bits backwards")
+    words = "Bits, a #, and the same bits backwards: such strings are positive."
 
 
 class MarkedCopy(Marked):
@@ -103,7 +92,7 @@ class MarkedCopy(Marked):
     """
 
     rearranged = staticmethod(same)
-    described = ("Bits", "bits again")
+    words = "Bits, a #, and the same bits again: such strings are positive."
 
 
 class OddsFirst(Marked):
@@ -113,7 +102,7 @@ class OddsFirst(Marked):
     """
 
     rearranged = staticmethod(odds_first)
-    described = ("Bits", "bits, those at odd places first")
+    words = "Bits, a #, and the same bits, those at odd places first: such strings are positive."
 
 
 class BucketSort(Marked):
@@ -123,8 +112,8 @@ class BucketSort(Marked):
     """
 
     alphabet = "12345" + MARK
-    rearranged = staticmethod(ascending)
-    described = ("Digits", "digits in ascending order")
+    rearranged = staticmethod(sorted)
+    words = "Digits, a #, and the same digits in ascending order: such strings are positive."
 
 
 @dataclass(frozen=True)
@@ -187,8 +176,10 @@ class MissingDuplicate(Language):
 
 
 @dataclass(frozen=True)
-class TokenTransduction(DistinctTokens, Transduction):
+class TokenTransduction(DistinctTokens, FormTransduction):
     """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
+
+    form = "at least one token"
 
     @property
     def alphabet(self) -> Sequence[str]:
@@ -199,13 +190,10 @@ class TokenTransduction(DistinctTokens, Transduction):
     output: ClassVar[str]
     """The target in words, after "the output"."""
 
-    def target(self, letters: LetterRow) -> TargetRow:
-        tokens = letters.tolist()
-        if not tokens:
-            raise InvalidStringError("expected at least one token")
-        if self.distinct and len(set(tokens)) < len(tokens):
+    def answer(self, letters: list[int]) -> list[int]:
+        if self.distinct and len(set(letters)) < len(letters):
             raise InvalidStringError("expected no token twice")
-        return np.array(self.rearranged(tokens), dtype=np.uint8)
+        return self.rearranged(letters)
 
     def has_input(self, length: int) -> bool:
         return length >= 1 and (not self.distinct or length <= self.num_tokens)
@@ -278,5 +266,5 @@ class Sort(TokenTransduction):
     """`baab` becomes `aabb`."""
 
     order_sensitive: ClassVar[bool] = False
-    rearranged = staticmethod(ascending)
+    rearranged = staticmethod(sorted)
     output = "holds the same tokens in ascending order"

@@ -53,20 +53,14 @@ class Expressions:
         """An expression for one of some letters."""
         return self._number(False, "letters", letters) if letters else NOTHING
 
-    def either(self, sides: Iterable[int]) -> int:
-        """An expression for strings that match one of the sides."""
-        members = {x for side in sides for x in self._sides(side, "or")}
-        if len(members) == 1:
-            return members.pop()
-        return self._number(any(map(self.matches_empty, members)), "or", *sorted(members))
-
-    def both(self, sides: Iterable[int]) -> int:
-        """An expression for strings that match all sides."""
-        members = {x for side in sides for x in self._sides(side, "and")}
-        if NOTHING in members or len(members) == 1:
+    def join(self, kind: str, sides: Iterable[int]) -> int:
+        """An expression for strings that match one of the sides (`or`), or all of them (`and`)."""
+        members = {x for side in sides for x in self._sides(side, kind)}
+        if len(members) == 1 or (kind == "and" and NOTHING in members):
             # NOTHING is the least of all numbers; a single member is itself.
             return min(members)
-        return self._number(all(map(self.matches_empty, members)), "and", *sorted(members))
+        some = any if kind == "or" else all
+        return self._number(some(map(self.matches_empty, members)), kind, *sorted(members))
 
     def then(self, first: int, second: int) -> int:
         """A concatenation: a chain from the left, however it was bracketed."""
@@ -113,8 +107,7 @@ class Expressions:
         if kind == "letters":
             return EMPTY if letter in parts[0] else NOTHING
         if kind in ("or", "and"):
-            made = [self.after(part, letter) for part in parts]
-            return self.either(made) if kind == "or" else self.both(made)
+            return self.join(kind, [self.after(part, letter) for part in parts])
         if kind == "repeat":
             inner, least, most = parts
             rest = self.repeat(inner, max(least - 1, 0), None if most is None else most - 1)
@@ -126,11 +119,11 @@ class Expressions:
             sides.append(self._each_then(self.after(first, letter), rest))
             self._steps += 1
             x = rest if self.matches_empty(first) else EMPTY
-        return self.either(sides if x == EMPTY else [*sides, self.after(x, letter)])
+        return self.join("or", sides if x == EMPTY else [*sides, self.after(x, letter)])
 
     def _each_then(self, first: int, second: int) -> int:
         """Each side of the first, then the second; so distributed, derivatives are finite."""
-        return self.either(self.then(side, second) for side in self._sides(first, "or"))
+        return self.join("or", [self.then(side, second) for side in self._sides(first, "or")])
 
     def _sides(self, x: int, kind: str) -> Iterable[int]:
         return self._nodes[x][1:] if self._nodes[x][0] == kind else (x,)
@@ -143,6 +136,7 @@ class Expressions:
         return self._numbers[node]
 
 
+@remembered
 def minimal_automaton(pattern: str, alphabet: str) -> Automaton:
     """The minimal automaton of the strings over the alphabet that match a pattern as a whole.
 
@@ -213,19 +207,16 @@ class _Reader:
         operators = list[str]()
         for operator, value in tree:
             if self._has_both and operator.name == "AT" and value.name.endswith("_STRING"):
-                operators.append(value.name)
+                operators.append("or" if value.name == "AT_END_STRING" else "and")
                 sides.append([])
             else:
                 sides[-1].append((operator.name, value))
         left = self._sequence(sides[0], depth)
-        for number, name in enumerate(operators):
-            right = self._sequence(sides[number + 1], depth)
-            if name == "AT_END_STRING":
-                left = self.made.either([left, right])
-            elif not sides[number] or not sides[number + 1]:
+        for kind, before, after in zip(operators, sides, sides[1:], strict=False):
+            right = self._sequence(after, depth)
+            if kind == "and" and not (before and after):
                 raise self.refuse("nothing stands on one side of an &")
-            else:
-                left = self.made.both([left, right])
+            left = self.made.join(kind, [left, right])
         return left
 
     def _sequence(self, pieces: list[tuple[str, Any]], depth: int) -> int:
@@ -244,7 +235,7 @@ class _Reader:
             self.named.add(letters)
             return self.made.letters(letters)
         if name == "BRANCH":
-            return self.made.either([self._group(side, depth + 1) for side in value[1]])
+            return self.made.join("or", [self._group(side, depth + 1) for side in value[1]])
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
             # Greedy or lazy does not matter where the whole string is matched.
             least, most, inner = value
@@ -295,12 +286,7 @@ class Regular(PatternFields, RegularLanguage):
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton of the pattern."""
-        return _automaton(self.alphabet, self.pattern)
+        return minimal_automaton(self.pattern, self.alphabet)
 
     def describe(self) -> str:
         return f"Strings of {self.alphabet} that match {self.pattern} as a whole are positive."
-
-
-@remembered
-def _automaton(alphabet: str, pattern: str) -> Automaton:
-    return minimal_automaton(pattern, alphabet)

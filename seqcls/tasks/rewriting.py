@@ -7,7 +7,7 @@ the tree of its parser is written for RE2, which never does.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -15,13 +15,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from seqcls.declarations import About, Text
-from seqcls.errors import ConfigError, InvalidStringError
+from seqcls.errors import ConfigError
 from seqcls.strings.alphabets import check_alphabet, tokens_of
 from seqcls.strings.notation import shorten
 from seqcls.strings.token_strings import TokenStrings
-from seqcls.tasks.base import LetterRow, PatternFields
+from seqcls.tasks.base import PatternFields
 from seqcls.tasks.patterns import MAXREPEAT, class_members, obstacle, parse_pattern
-from seqcls.tasks.transductions import INPUT, NEIGHBORS, TargetRow, Transduction
+from seqcls.tasks.transductions import INPUT, NEIGHBORS, FormTransduction
 
 MOST_GROWTH = 4
 """The most tokens that a match may become, for each of its tokens."""
@@ -33,7 +33,8 @@ _FIRST_NAME = 0xE000
 _SYNTAX = r"\{[\d,]*\}|\\g<\w*>|\(\?P<\w*>|\\."
 """Parts of patterns and replacements in which no token's name is looked for."""
 
-_REFERENCE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)", re.DOTALL)
+_PIECE = re.compile(r"\\(\d{1,2})|\\g<(\w+)>|\\(\W)|(.)", re.DOTALL)
+"""A piece of a replacement: a group's number, a group's name, an escaped character, another."""
 
 _EDGES = {"AT_BEGINNING": r"\A", "AT_END": r"\z"}
 """Edges of a string as RE2 spells them."""
@@ -43,7 +44,7 @@ _NO_TOKEN = r"[^\x00-\x{10FFFF}]"
 
 
 class Rewriter:
-    """Replaces the matches of a pattern in lists of tokens.
+    """Replaces the matches of a pattern in strings.
 
     Raises:
         ConfigError: the pattern or the replacement cannot be read, has tokens outside the alphabet,
@@ -53,11 +54,11 @@ class Rewriter:
     def __init__(self, alphabet: Sequence[str], pattern: str, replacement: str) -> None:
         self._pattern = pattern
         self._replacement = replacement
-        self._characters = {
-            token: token if len(token) == 1 else chr(_FIRST_NAME + number)
-            for number, token in enumerate(alphabet)
+        self._tokens = {
+            token if len(token) == 1 else chr(_FIRST_NAME + letter): token
+            for letter, token in enumerate(alphabet)
         }
-        self._tokens = {character: token for token, character in self._characters.items()}
+        self._letters = {character: letter for letter, character in enumerate(self._tokens)}
         tree = self._parse()
         self._least = int(tree.getwidth()[0])
         if self._least == 0:
@@ -65,11 +66,16 @@ class Rewriter:
         self._widths = {0: int(tree.getwidth()[1])}
         self._regex = self._compile(tree)
         self._pieces = self._template(tree.state.groupdict)
-        self._check_growth()
+        most = self._most(self._least)
+        if most > MOST_GROWTH * self._least:
+            raise ConfigError(
+                f"replacement={shorten(replacement)}: it may make {most} tokens of {self._least}; "
+                f"expected at most {MOST_GROWTH} for each token of a match"
+            )
 
-    def rewrite(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens with every match replaced."""
-        text = "".join([self._characters[token] for token in tokens])
+    def rewrite(self, letters: Sequence[int]) -> list[int]:
+        """The letters of a string with every match replaced."""
+        text = self._text(letters)
         parts: list[str] = []
         done = 0
         for match in self._regex.finditer(text):
@@ -78,12 +84,16 @@ class Rewriter:
             filled = (x if isinstance(x, str) else match[x] or "" for x in self._pieces)
             parts += [text[done:start], *filled]
             done = end
-        return [self._tokens[character] for character in "".join([*parts, text[done:]])]
+        return [self._letters[character] for character in "".join([*parts, text[done:]])]
 
-    def num_matches(self, tokens: Sequence[str]) -> int:
+    def num_matches(self, letters: Sequence[int]) -> int:
         """Number of matches."""
-        text = "".join([self._characters[token] for token in tokens])
-        return sum(1 for _ in self._regex.finditer(text))
+        return sum(1 for _ in self._regex.finditer(self._text(letters)))
+
+    def _text(self, letters: Sequence[int]) -> str:
+        """A string with one character for each token."""
+        characters = list(self._tokens)
+        return "".join([characters[letter] for letter in letters])
 
     def longest(self, length: int) -> int:
         """The most tokens that `length` tokens become; exact if all matches have one length."""
@@ -104,31 +114,23 @@ class Rewriter:
         """True if every match is one token, and becomes at most one."""
         return self._least == self._widths[0] == self._most(1) == 1
 
-    def _check_growth(self) -> None:
-        most = self._most(self._least)
-        if most > MOST_GROWTH * self._least:
-            raise ConfigError(
-                f"replacement={shorten(self._replacement)}: it may make {most} tokens of "
-                f"{self._least}; expected at most {MOST_GROWTH} for each token of a match"
-            )
-
-    def _encode(self, text: str) -> str:
+    def _encode(self, text: str, refuse: Callable[[str], ConfigError]) -> str:
         """A pattern or a replacement with one character for each token with a name."""
-        names = sorted((name for name in self._characters if len(name) > 1), key=len, reverse=True)
+        if unknown := [x for x in text if self._tokens.get(x, x) != x]:
+            raise refuse(f"{unknown[0]!r} is outside the alphabet")
+        names = {name: character for character, name in self._tokens.items() if len(name) > 1}
         if not names:
             return text
-        word = re.compile(f"({_SYNTAX})|({'|'.join(map(re.escape, names))})|\\s+", re.DOTALL)
-        return word.sub(lambda match: match[1] or self._characters.get(match[2] or "", ""), text)
-
-    def _spell(self, text: str) -> str:
-        return "".join([self._tokens.get(character, character) for character in text])
+        longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        word = re.compile(rf"({_SYNTAX})|({longest_first})|\s+", re.DOTALL)
+        return word.sub(lambda match: match[1] or names.get(match[2] or "", ""), text)
 
     def _parse(self) -> Any:
-        if unknown := [x for x in self._pattern if self._tokens.get(x, x) != x]:
-            raise self._refuse(f"{unknown[0]!r} is outside the alphabet")
-        return parse_pattern(
-            self._encode(self._pattern), lambda reason: self._refuse(self._spell(reason))
-        )
+        def refuse(reason: str) -> ConfigError:
+            # Reasons name tokens, and not the characters in their place.
+            return self._refuse("".join([self._tokens.get(x, x) for x in reason]))
+
+        return parse_pattern(self._encode(self._pattern, self._refuse), refuse)
 
     def _compile(self, tree: Any) -> Any:
         """The pattern compiled by RE2."""
@@ -186,24 +188,17 @@ class Rewriter:
     def _template(self, names: dict[str, int]) -> list[str | int]:
         """The replacement of a match: characters, and numbers of groups."""
         pieces: list[str | int] = []
-        if unknown := [x for x in self._replacement if self._tokens.get(x, x) != x]:
-            raise self._no_replacement(f"{unknown[0]!r} is outside the alphabet")
-        text = self._encode(self._replacement)
-        place = 0
-        while place < len(text):
-            reference = _REFERENCE.match(text, place)
-            if reference and reference[3] is None:
-                group = reference[1] or reference[2]
-                number = int(group) if group.isdecimal() else names.get(group, -1)
-                if number not in self._widths or reference[1] == "0":
+        text = self._encode(self._replacement, self._no_replacement)
+        for number, name, *character in _PIECE.findall(text):
+            if group := number or name:
+                known = int(group) if group.isdecimal() else names.get(group, -1)
+                if known not in self._widths or number == "0":
                     raise self._no_replacement(f"the pattern has no group {group}")
-                pieces.append(number)
+                pieces.append(known)
+            elif (token := "".join(character)) in self._tokens:
+                pieces.append(token)
             else:
-                character = reference[3] if reference else text[place]
-                if character not in self._tokens:
-                    raise self._no_replacement(f"{character!r} is outside the alphabet")
-                pieces.append(character)
-            place = reference.end() if reference else place + 1
+                raise self._no_replacement(f"{token!r} is outside the alphabet")
         return pieces
 
     def _refuse(self, reason: str) -> ConfigError:
@@ -229,8 +224,10 @@ class RewriteFields(PatternFields):
 
 
 @dataclass(frozen=True)
-class Rewrite(RewriteFields, Transduction):
+class Rewrite(RewriteFields, FormTransduction):
     r"""`cabb` becomes `cbba` with the pattern `a(b+)` and the replacement `\1a`."""
+
+    form = "at least one token"
 
     def __post_init__(self) -> None:
         check_alphabet(self.alphabet, "rewrite")
@@ -253,21 +250,14 @@ class Rewrite(RewriteFields, Transduction):
         if not self._rewriter.writes_at_places():
             return None
         # Alone, first, last and between others.
-        tried = [[token] * number for token in self.alphabet for number in (1, 3)]
-        written = [self._rewriter.rewrite(tokens) for tokens in tried]
-        if any(len(output) < len(tokens) for output, tokens in zip(written, tried, strict=True)):
+        tried = [[letter] * number for letter in range(len(self.alphabet)) for number in (1, 3)]
+        written = [self._rewriter.rewrite(letters) for letters in tried]
+        if any(len(output) < len(letters) for output, letters in zip(written, tried, strict=True)):
             return None
         return INPUT if written == tried else NEIGHBORS
 
-    def _tokens_of(self, letters: LetterRow) -> list[str]:
-        return [self.alphabet[letter] for letter in letters.tolist()]
-
-    def target(self, letters: LetterRow) -> TargetRow:
-        if not len(letters):
-            raise InvalidStringError("expected at least one token")
-        numbers = {token: number for number, token in enumerate(self.alphabet)}
-        tokens = self._rewriter.rewrite(self._tokens_of(letters))
-        return np.array([numbers[token] for token in tokens], dtype=np.uint8)
+    def answer(self, letters: list[int]) -> list[int]:
+        return self._rewriter.rewrite(letters)
 
     def longest_target(self, length: int) -> int:
         return self._rewriter.longest(length)
@@ -275,9 +265,7 @@ class Rewrite(RewriteFields, Transduction):
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """The features of every transduction, and the number of matches."""
         rows = zip(strings.letters, strings.lengths.tolist(), strict=True)
-        matches = [
-            self._rewriter.num_matches(self._tokens_of(row[:length])) for row, length in rows
-        ]
+        matches = [self._rewriter.num_matches(row[:length].tolist()) for row, length in rows]
         return {**super().features(strings), "matches": np.array(matches, dtype=np.int64)}
 
     def describe(self) -> str:

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from seqcls.declarations import About, Fields
 from seqcls.errors import InvalidStringError
-from seqcls.strings.token_strings import NO_LETTER, Lengths, TokenStrings
-from seqcls.strings.tokenizer import Tokenizer
+from seqcls.strings.token_strings import NO_LETTER, TokenStrings
+from seqcls.strings.tokenizer import LETTERS, Tokenizer
 from seqcls.tasks.base import InputTask, LetterRow, Worded
 
 Places = Int64[np.ndarray, " position"]
@@ -95,10 +95,13 @@ class Transduction(Fields, Worded, InputTask):
         """The number of each token; of a large alphabet, how much tokens repeat."""
         if len(self.alphabet) <= MOST_COUNTED:
             return super().features(strings)
-        return {
-            "distinct tokens": (strings.counts > 0).sum(axis=1),
-            "longest run": longest_runs(strings),
-        }
+        longest = run = np.zeros(len(strings), dtype=np.int64)
+        before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
+        for letters in strings.letters.T:
+            # Padding must not be a run.
+            run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
+            longest, before = np.maximum(longest, run), letters
+        return {"distinct tokens": (strings.counts > 0).sum(axis=1), "longest run": longest}
 
     @property
     def decided_by(self) -> str | None:
@@ -141,8 +144,8 @@ class OneToken(Transduction):
         return min(length, 1)
 
 
-class TextTransduction(Transduction):
-    """A transduction of texts whose tokens are one character each."""
+class FormTransduction(Transduction):
+    """A transduction given by the form of its inputs, and by the target of one of that form."""
 
     @property
     @abstractmethod
@@ -150,33 +153,32 @@ class TextTransduction(Transduction):
         """The form of inputs, for error messages."""
 
     @abstractmethod
-    def answer(self, text: str) -> str | None:
-        """The target of a text that is not empty; None where it is no input."""
+    def answer(self, letters: list[int]) -> Sequence[int] | TargetRow | None:
+        """The target of a string that is not empty; None where it is no input."""
 
     def target(self, letters: LetterRow) -> TargetRow:
-        # Tokens have one character each: letters index the text.
-        alphabet = "".join(self.alphabet)
-        text = "".join([alphabet[letter] for letter in letters.tolist()])
-        answer = self.answer(text) if text else None
+        answer = self.answer(letters.tolist()) if len(letters) else None
         if answer is None:
             raise InvalidStringError(f"expected {self.form}")
-        return np.array([alphabet.index(token) for token in answer], dtype=np.uint8)
+        return np.array(answer, dtype=np.uint8)
 
 
-def longest_runs(strings: TokenStrings) -> Lengths:
-    """The length of the longest run of equal tokens in each string."""
-    longest = run = np.zeros(len(strings), dtype=np.int64)
-    before = np.full(len(strings), NO_LETTER, dtype=np.uint8)
-    for letters in strings.letters.T:
-        # Padding must not be a run.
-        run = np.where(letters == NO_LETTER, 0, np.where(letters == before, run + 1, 1))
-        longest, before = np.maximum(longest, run), letters
-    return longest
+class TextTransduction(FormTransduction):
+    """A transduction of texts whose tokens are one character each."""
+
+    @abstractmethod
+    def write(self, text: str) -> str | None:
+        """The target of a text that is not empty; None where it is no input."""
+
+    def answer(self, letters: list[int]) -> list[int] | None:
+        # Tokens have one character each: letters index the text.
+        alphabet = "".join(self.alphabet)
+        written = self.write("".join([alphabet[letter] for letter in letters]))
+        return None if written is None else [alphabet.index(token) for token in written]
 
 
 def numbered_tokens(num_tokens: int) -> Sequence[str]:
     """Tokens of an alphabet: lowercase letters, or numbers from 0 if there are not enough."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    if num_tokens <= len(letters):
-        return letters[:num_tokens]
+    if num_tokens <= len(LETTERS):
+        return LETTERS[:num_tokens]
     return tuple(map(str, range(num_tokens)))
