@@ -351,6 +351,13 @@ def test_every_command_works_or_refuses_on_every_kind_of_model(
     for path in sorted(set(tmp_path.iterdir()) - before):
         for file in [path] if path.is_file() else sorted(path.iterdir()):
             check_file(compared, file)
+            if (
+                file.name == "runs.csv"
+                and compared.outcome
+                and len(file.read_text().splitlines()) == 1
+            ):
+                chosen = sum(map(compared.has_outcome, facts.sweeps[kind.name]))
+                compared.equal(f"{command}: runs that are {compared.outcome}", 0, chosen)
     if command in NUMBER_COMMANDS and "untrained" not in natures(cell) and "by" not in variant:
         assert compared.number, f"no number of {typed} was held against SQL: {completed.stdout}"
 

@@ -184,12 +184,14 @@ class Compared:
             true = sum(string in {spelled_out(x, named=named) for x in spelled} for spelled in own)
             self.equal(f"{what}: models with {string!r}", number, true)
 
+    def has_outcome(self, run: Mapping[str, Any]) -> bool:
+        """True if the run is one of the models that are looked at, whatever its seed."""
+        return self.outcome in (None, outcome(dict(run), self.learned_at, self.below))
+
     def _fails(self, run: Mapping[str, Any]) -> bool:
         came_to = outcome(dict(run), self.learned_at, self.below)
         errs = came_to == "not known" and run["wrong"] > 0
-        return self.outcome in (None, came_to) and (
-            came_to in ("not learned", "fails beyond") or errs
-        )
+        return self.has_outcome(run) and (came_to in ("not learned", "fails beyond") or errs)
 
     def headline(self, text: str, what: str) -> None:
         """Compares the number of models that learned in a sentence."""

@@ -28,6 +28,7 @@ REASONS = (
     ("pictures", "a model of its own file: the task says what this network reads .picture."),
     ("no states", "names no (states that could be carried over|parts that it could do without)"),
     ("any", "within two substitutions"),
+    ("any", "--toml: expected the name of one sweep"),
     ("any", "none of the report's models"),
     ("imported", "has no finished run that is chosen"),
     ("language", "No finite machine was found within the budget"),
