@@ -22,8 +22,8 @@ from seqcls.tasks.base import BulkInputs, Language, LetterRow
 from seqcls.tasks.transductions import (
     DistinctTokens,
     FormTransduction,
+    NumberedTokens,
     Tokens,
-    numbered_tokens,
 )
 
 # With as many values these are 250 tokens, whose ids fit a byte beside four of the models' own.
@@ -210,12 +210,12 @@ class AmongNoise(Tokens):
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(AmongNoise, MemoryTransduction):
+class SelectiveCopy(AmongNoise, NumberedTokens, MemoryTransduction):
     """`a_ba__b` becomes `abab`: the tokens but noise, in order."""
 
     @property
     def alphabet(self) -> Sequence[str]:
-        tokens = numbered_tokens(self.num_tokens)
+        tokens = super().alphabet
         return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
 
     @property
@@ -261,16 +261,12 @@ class Neighbors(Tokens):
 
 
 @dataclass(frozen=True)
-class Retrieval(Neighbors, MemoryTransduction):
+class Retrieval(Neighbors, NumberedTokens, MemoryTransduction):
     """`abaab` becomes `a`: the neighbor of an earlier occurrence of the last token."""
 
     def __post_init__(self) -> None:
         if self.num_tokens < 2:
             raise ConfigError(f"num_tokens={self.num_tokens}: expected at least 2 for retrieval")
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return numbered_tokens(self.num_tokens)
 
     @property
     def _step(self) -> int:
