@@ -31,7 +31,9 @@ MOST_SIGNS = 10
 """The most equal signs that are written one by one; more are a group, `<(>{40}`."""
 
 FIRST_RUN = 0xF0000
-"""The first of the characters, used by no alphabet, that represent runs in a search."""
+"""The first of the characters, used by no alphabet, that represent runs in a search: there are more
+of them than different runs in a string of eight million tokens.
+"""
 
 
 Piece = tuple["int | list[Piece]", int]
@@ -49,13 +51,14 @@ def count_at(text: str, place: int) -> tuple[int, int]:
     return _count(text, text[place + 1 : end]), end + 1
 
 
-def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
+def add_counts(counts: list[int], pieces: list[Piece], times: int = 1) -> list[int]:
     for what, count in pieces:
         if isinstance(what, list):
             # Counts multiply through groups: `<ab>{1000000}` is never written out.
             add_counts(counts, what, times * count)
         else:
             counts[what] += times * count
+    return counts
 
 
 def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
