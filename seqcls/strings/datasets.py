@@ -8,11 +8,11 @@ import json
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -20,11 +20,9 @@ from jaxtyping import Bool, Int64, UInt8
 from seqcls.cache import Memory
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
-from seqcls.strings.automata import ContentAddressed, StoredAutomaton
+from seqcls.strings.automata import VERSION, ContentAddressed, StoredAutomaton
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
-
-VERSION = 1
 
 MAX_TOKENS = 250
 """The most tokens of a dataset: their ids fit a byte, with four more for special tokens."""
@@ -52,45 +50,16 @@ def unpack(packed: bytes, name: str = "") -> "Content":
             raise ValueError("it is cut off, or too long")
         line, _, rest = content.partition(b"\n")
         head = json.loads(line)
-        if head["task"] == StoredAutomaton.task:
-            return StoredAutomaton.of_content(head, rest, name)
-        return Dataset(name, **_fields(head, rest))
+        tokens = tuple(head["alphabet"])
+        alphabet = tokens if has_names(tokens) else "".join(tokens)
+        if head["version"] != VERSION:
+            raise ValueError(f"version {head['version']!r}, expected {VERSION}")
+        if obstacle := alphabet_obstacle(alphabet, notation=True):
+            raise ValueError(obstacle)
+        kind = StoredAutomaton if head["task"] == StoredAutomaton.task else Dataset
+        return kind.of_content(name, alphabet, head, rest)
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
-
-
-def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
-    if head["version"] != VERSION:
-        raise ValueError(f"version {head['version']!r}, expected {VERSION}")
-    number = head["rows"]
-    alphabet: Any = tuple(head["alphabet"])
-    if not has_names(alphabet):
-        alphabet = "".join(alphabet)
-    obstacle = alphabet_obstacle(alphabet, notation=True)
-    if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
-        raise ValueError(obstacle or f"{number!r} rows")
-    # Read in the order of `Dataset.content`.
-    content, size = BytesIO(rest), len(alphabet)
-    letters, lengths = _read_letters(content, number, size)
-    splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
-    is_file = head["task"] == "file"
-    labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
-    targets = None if is_file else _read_letters(content, number, size)[0]
-    border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
-    ids = json.loads(content.read()) if head["ids"] else None
-    if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
-        raise ValueError("not one id for each row")
-    if content.read():
-        raise ValueError("bytes after its end")
-    return {
-        "alphabet": alphabet,
-        "strings": TokenStrings(len(alphabet), lengths, letters),
-        "labels": labels,
-        "targets": targets,
-        "splits": splits,
-        "border": border,
-        "ids": ids,
-    }
 
 
 def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
@@ -213,6 +182,33 @@ class Dataset(ContentAddressed):
             **({} if self.border is None else {"border": True}),
         }
         return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
+
+    @classmethod
+    def of_content(
+        cls, name: str, alphabet: Sequence[str], head: Mapping[str, Any], rest: bytes
+    ) -> Self:
+        """The dataset of a content, given its first line and the bytes after it.
+
+        Raises:
+            ValueError, KeyError, TypeError: the content is malformed.
+        """
+        number, size, content = head["rows"], len(alphabet), BytesIO(rest)
+        if type(number) is not int or not 0 <= number <= MAX_ROWS:
+            raise ValueError(f"{number!r} rows")
+        # Read in the order of `content`.
+        letters, lengths = _read_letters(content, number, size)
+        splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
+        is_file = head["task"] == "file"
+        labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
+        targets = None if is_file else _read_letters(content, number, size)[0]
+        border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
+        ids = json.loads(content.read()) if head["ids"] else None
+        if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
+            raise ValueError("not one id for each row")
+        if content.read():
+            raise ValueError("bytes after its end")
+        strings = TokenStrings(size, lengths, letters)
+        return cls(name, alphabet, strings, labels, targets, splits, border, ids)
 
     @cached_property
     def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
