@@ -8,10 +8,11 @@ import json
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -84,16 +85,13 @@ def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.nda
     return letters, lengths
 
 
-def _pack_letters(letters: np.ndarray | None) -> tuple[bytes, bytes]:
-    """Lengths and letters of strings; nothing of None."""
-    if letters is None:
-        return b"", b""
-    there = letters != NO_LETTER
-    return there.sum(axis=1).astype("<u4").tobytes(), letters[there].tobytes()
-
-
-def _pack_column(column: np.ndarray | None) -> bytes:
-    return b"" if column is None else column.astype(np.uint8).tobytes()
+def _pack(column: np.ndarray | None) -> Iterator[bytes]:
+    """The bytes of a column; of strings their lengths and their letters; none of None."""
+    if column is not None:
+        there = column != NO_LETTER
+        if column.ndim > 1:
+            yield there.sum(axis=1).astype("<u4").tobytes()
+        yield column[there].astype(np.uint8, copy=False).tobytes()
 
 
 SPLITS = ("train", "validation", "test")
@@ -166,9 +164,8 @@ class Dataset(ContentAddressed):
         A line of JSON; lengths of strings, four bytes each, little-endian; their letters; splits;
         labels, or lengths and letters of targets; `border`, where it is known; ids as JSON.
         """
-        parts = [*_pack_letters(self.strings.letters), _pack_column(self.splits)]
-        parts += [_pack_column(self.labels), *_pack_letters(self.targets)]
-        parts.append(_pack_column(self.border))
+        columns = (self.strings.letters, self.splits, self.labels, self.targets, self.border)
+        parts = list(chain.from_iterable(map(_pack, columns)))
         if self.ids is not None:
             parts.append(canonical_json(list(self.ids)).encode())
         head = {
@@ -273,7 +270,7 @@ Source = Callable[[str], Content | None]
 
 _unpacked = Memory(MOST_BYTES, MIN_UNPACKED)
 _packed = Memory(MOST_PACKED)
-"""Names and compressed contents, by digest."""
+"""Compressed contents and names, by digest."""
 _lock = threading.Lock()
 _sources: OrderedDict[str, Source] = OrderedDict()
 
@@ -285,7 +282,7 @@ def remember(dataset: Content) -> str:
     """
     # Compressing takes a while, during which others may look datasets up.
     for digest, old in _unpacked.keep(dataset.digest, dataset).items():
-        _packed.keep(digest, (old.name, old.to_bytes()))
+        _packed.keep(digest, (old.to_bytes(), old.name))
     return dataset.digest
 
 
@@ -313,8 +310,7 @@ def dataset_of(digest: str) -> Content:
     if known is not None:
         return known
     if (packed := _packed.get(digest)) is not None:
-        name, content = packed
-        dataset = unpack(content, name)
+        dataset = unpack(*packed)
         remember(dataset)
         return dataset
     if not digest:
