@@ -30,10 +30,9 @@ SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
 MOST_SIGNS = 10
 """The most equal signs that are written one by one; more are a group, `<(>{40}`."""
 
+# More characters follow it than a string of eight million tokens has different runs.
 FIRST_RUN = 0xF0000
-"""The first of the characters, used by no alphabet, that represent runs in a search: there are more
-of them than different runs in a string of eight million tokens.
-"""
+"""The first of the characters, used by no alphabet, that represent runs in a search."""
 
 
 Piece = tuple["int | list[Piece]", int]
@@ -48,7 +47,18 @@ def count_at(text: str, place: int) -> tuple[int, int]:
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":
         raise InvalidStringError(bad_brace(text, place))
-    return _count(text, text[place + 1 : end]), end + 1
+    count = text[place + 1 : end]
+    # A count longer than MAX_COUNT is refused before int() would have to read it.
+    if _COUNT.fullmatch(count) is None:
+        raise InvalidStringError(
+            f"cannot read the count {shorten(count)} in {shorten(text)}: expected a whole number "
+            "of at least 1 in plain digits, as in a{3}"
+        )
+    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
+        raise InvalidStringError(
+            f"the count {shorten(count)} in {shorten(text)} is larger than {MAX_COUNT:,}"
+        )
+    return int(count), end + 1
 
 
 def add_counts(counts: list[int], pieces: list[Piece], times: int = 1) -> list[int]:
@@ -120,20 +130,6 @@ def bad_group(text: str, place: int) -> str:
         f"cannot read {shorten(text)} at character {place}: a group has a '<', one or more "
         "letters and a '>', as in <ab>{3}"
     )
-
-
-def _count(text: str, count: str) -> int:
-    # A count longer than MAX_COUNT is refused before int() would have to read it.
-    if _COUNT.fullmatch(count) is None:
-        raise InvalidStringError(
-            f"cannot read the count {shorten(count)} in {shorten(text)}: expected a whole number "
-            "of at least 1 in plain digits, as in a{3}"
-        )
-    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
-        raise InvalidStringError(
-            f"the count {shorten(count)} in {shorten(text)} is larger than {MAX_COUNT:,}"
-        )
-    return int(count)
 
 
 def shorten(text: str, limit: int = 60) -> str:
