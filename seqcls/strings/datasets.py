@@ -72,8 +72,8 @@ def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
     return taken
 
 
-def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.ndarray, np.ndarray]:
-    """The next strings of a content, and their lengths."""
+def _read_strings(content: BytesIO, rows: int, num_letters: int) -> TokenStrings:
+    """The next strings of a content."""
     lengths = np.frombuffer(content.read(4 * rows), "<u4", rows).astype(np.int64)
     width = int(lengths.max(initial=0))
     # Checked before an array of that size is allocated.
@@ -82,7 +82,7 @@ def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.nda
     letters = np.full((rows, width), NO_LETTER, dtype=np.uint8)
     there = np.arange(width) < lengths[:, None]
     letters[there] = _read_bytes(content, int(lengths.sum()), num_letters)
-    return letters, lengths
+    return TokenStrings(num_letters, lengths, letters)
 
 
 def _pack(column: np.ndarray | None) -> Iterator[bytes]:
@@ -193,18 +193,17 @@ class Dataset(ContentAddressed):
         if type(number) is not int or not 0 <= number <= MAX_ROWS:
             raise ValueError(f"{number!r} rows")
         # Read in the order of `content`.
-        letters, lengths = _read_letters(content, number, size)
+        strings = _read_strings(content, number, size)
         splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
         is_file = head["task"] == "file"
         labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
-        targets = None if is_file else _read_letters(content, number, size)[0]
+        targets = None if is_file else _read_strings(content, number, size).letters
         border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
         ids = json.loads(content.read()) if head["ids"] else None
         if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
             raise ValueError("not one id for each row")
         if content.read():
             raise ValueError("bytes after its end")
-        strings = TokenStrings(size, lengths, letters)
         return cls(name, alphabet, strings, labels, targets, splits, border, ids)
 
     @cached_property
