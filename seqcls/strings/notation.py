@@ -25,10 +25,8 @@ _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
 LONGEST_REPEATED = 16
 """The most runs of a group."""
 
-SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
-
-MOST_SIGNS = 10
-"""The most equal signs that are written one by one; more are a group, `<(>{40}`."""
+SIGNS = re.compile(r"([^\w\s<>{}])(?:\{([1-9]|10)\}|(\{\d+\}))")
+"""Equal signs, up to ten of which are written one by one; more are a group, `<(>{40}`."""
 
 # More characters follow it than a string of eight million tokens has different runs.
 FIRST_RUN = 0xF0000
@@ -134,10 +132,3 @@ def bad_group(text: str, place: int) -> str:
 
 def shorten(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[:limit] + "…")
-
-
-def written_signs(run: re.Match[str]) -> str:
-    sign, count = run[1], run[2]
-    # What has more digits is larger; it need not be read.
-    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
-    return sign * int(count) if few else f"<{sign}>{{{count}}}"

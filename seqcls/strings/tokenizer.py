@@ -40,7 +40,6 @@ from seqcls.strings.notation import (
     may_repeat,
     shorten,
     write_out,
-    written_signs,
 )
 
 CLS = 0
@@ -124,7 +123,9 @@ class Tokenizer:
             if " " in text:
                 # Names that are not of this alphabet: targets at places.
                 return text
-            text = SIGNS.sub(written_signs, text)
+            text = SIGNS.sub(
+                lambda run: run[1] * int(run[2]) if run[2] else f"<{run[1]}>{run[3]}", text
+            )
         return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
 
     @cached_property
@@ -170,15 +171,13 @@ class Tokenizer:
                 "tokens"
             )
         names = [token if token in self._numbers else compose(token) for token in map(str, tokens)]
-        numbers = [self._numbers.get(name) for name in names]
-        for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
-            if number is None:
-                known = " ".join(self.alphabet[:20])
+        for place, name in enumerate(names):
+            if name not in self._numbers:
                 raise InvalidStringError(
-                    f"{string!r:.60} has the token {token!r:.60} at place {place}; the tokens are "
-                    f"{known}"
+                    f"{string!r:.60} has the token {tokens[place]!r:.60} at place {place + 1}; the "
+                    f"tokens are {' '.join(self.alphabet[:20])}"
                 )
-        return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
+        return self.decode([FIRST_LETTER + self._numbers[name] for name in names])
 
     def counts(self, text: str) -> tuple[int, ...]:
         """The number of each letter of the alphabet; the length does not matter.
