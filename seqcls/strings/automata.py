@@ -41,12 +41,9 @@ class ContentAddressed(ABC):
         """The SHA-256 of the content, as 64 hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
-    def to_bytes(self) -> bytes:
-        """The content, compressed."""
-        return self._packed
-
     @cached_property
-    def _packed(self) -> bytes:
+    def packed(self) -> bytes:
+        """The content, compressed."""
         return zlib.compress(self.content, 3)
 
 
@@ -79,7 +76,8 @@ class StoredAutomaton(ContentAddressed):
         """
         return self._write({})
 
-    def to_bytes(self) -> bytes:
+    @cached_property
+    def packed(self) -> bytes:
         """The content, compressed, with the notes on the file in its first line."""
         extra = {"read_as": list(self.read_as)} if self.read_as else {}
         return zlib.compress(self._write(extra), 3)

@@ -281,7 +281,7 @@ def remember(dataset: Content) -> str:
     """
     # Compressing takes a while, during which others may look datasets up.
     for digest, old in _unpacked.keep(dataset.digest, dataset).items():
-        _packed.keep(digest, (old.to_bytes(), old.name))
+        _packed.keep(digest, (old.packed, old.name))
     return dataset.digest
 
 

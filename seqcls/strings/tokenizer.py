@@ -101,8 +101,6 @@ class Tokenizer:
     @cached_property
     def _token_texts(self) -> Sequence[str]:
         """Each token as written in a text."""
-        if not self.has_notation:
-            return self.alphabet
         return [re.sub("([<>{}])", r"{\1}", token) for token in self.alphabet]
 
     @cached_property
