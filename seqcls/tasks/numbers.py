@@ -166,7 +166,9 @@ class Calculation(Operands, NumberTransduction):
 
     def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
         """Number of digits of the operands; 0 of a string that is no input."""
-        inputs = map(self._numbers, texts(self.alphabet, strings))
+        return self._features([self._numbers(text) for text in texts(self.alphabet, strings)])
+
+    def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
         sizes = [sorted(map(len, numbers or ("", ""))) for numbers in inputs]
         shorter, longer = np.array(sizes, dtype=np.int64).reshape(-1, 2).T
         return {"digits of the longer operand": longer, "digits of the shorter operand": shorter}
@@ -186,12 +188,10 @@ class Addition(Calculation):
         # A carry adds one digit to the longer operand, of all tokens but three, or half of them.
         return (length - 2) // 2 + 1 if self._is_equal else length - 2
 
-    def features(self, strings: TokenStrings) -> Mapping[str, np.ndarray]:
-        """The features of every calculation, and the number of carries."""
-        inputs = map(self._numbers, texts(self.alphabet, strings))
-        worth = (self._worth(numbers or ["0", "0"]) for numbers in inputs)
+    def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
+        worth = [self._worth(numbers or ["0", "0"]) for numbers in inputs]
         carries = [num_carries(x, y, self.base) for x, y in worth]
-        return {**super().features(strings), "carries": np.array(carries, dtype=np.int64)}
+        return {**super()._features(inputs), "carries": np.array(carries, dtype=np.int64)}
 
     def coupling_obstacle(self) -> str | None:
         if self.digit_order == "least_first":
