@@ -13,7 +13,7 @@ from seqcls.errors import ConfigError
 from seqcls.kinds.base import DRAWN, Examples
 from seqcls.strings.datasets import Dataset
 from seqcls.strings.token_strings import Rows
-from seqcls.tasks.files import rows_in
+from seqcls.tasks.files import content_of
 
 
 class ShareFields(Fields):
@@ -99,7 +99,7 @@ def _split_rows(
     digest: str, train_seed: int, validation_share: float, test_share: float
 ) -> dict[str, Rows]:
     """The rows of each part."""
-    dataset = rows_in(digest)
+    dataset = content_of(digest, Dataset)
     splits = dataset.splits
     given = {
         part: np.flatnonzero(splits == number) if splits is not None else np.empty(0, np.int64)

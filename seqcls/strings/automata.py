@@ -15,10 +15,10 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Bool, UInt16
 
-from seqcls.strings.alphabets import alphabet_obstacle, has_names
 from seqcls.text import canonical_json
 
 VERSION = 1
+"""The version of contents, of automata and of datasets."""
 
 MAX_STATES = 10_000
 
@@ -41,12 +41,9 @@ class ContentAddressed(ABC):
         """The SHA-256 of the content, as 64 hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
-    def to_bytes(self) -> bytes:
-        """The content, compressed."""
-        return self._packed
-
     @cached_property
-    def _packed(self) -> bytes:
+    def packed(self) -> bytes:
+        """The content, compressed."""
         return zlib.compress(self.content, 3)
 
 
@@ -73,18 +70,14 @@ class StoredAutomaton(ContentAddressed):
         return len(self.table)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        return int(self.table.nbytes)
-
-    @property
     def content(self) -> bytes:
         """A line of JSON; the table of states by tokens, two bytes each, little-endian; a byte for
         each state, 1 where it accepts.
         """
         return self._write({})
 
-    def to_bytes(self) -> bytes:
+    @cached_property
+    def packed(self) -> bytes:
         """The content, compressed, with the notes on the file in its first line."""
         extra = {"read_as": list(self.read_as)} if self.read_as else {}
         return zlib.compress(self._write(extra), 3)
@@ -102,29 +95,27 @@ class StoredAutomaton(ContentAddressed):
         return canonical_json(head).encode() + b"\n" + cells
 
     @classmethod
-    def of_content(cls, head: Mapping[str, Any], cells: bytes, name: str) -> Self:
+    def of_content(
+        cls, name: str, alphabet: Sequence[str], head: Mapping[str, Any], cells: bytes
+    ) -> Self:
         """The automaton of a content, given its first line and the bytes after it.
 
         Raises:
             ValueError, KeyError, TypeError: the content is malformed.
         """
-        states, tokens = head["states"], tuple(head["alphabet"])
-        obstacle = alphabet_obstacle(tokens, notation=True)
-        if head["version"] != VERSION or obstacle or not tokens:
-            raise ValueError(obstacle or f"version {head['version']!r}, expected {VERSION}")
+        states, size = head["states"], len(alphabet)
         # `isinstance` would let True through.
-        if type(states) is not int or not 1 <= states <= MAX_STATES:
-            raise ValueError(f"{states!r} states")
-        if len(cells) != states * (2 * len(tokens) + 1):
+        if type(states) is not int or not 1 <= states <= MAX_STATES or not size:
+            raise ValueError(f"{states!r} states over {size} tokens")
+        if len(cells) != states * (2 * size + 1):
             raise ValueError(f"{len(cells):,} bytes of {states:,} states")
         read_as = tuple(head.get("read_as", ()))
         if len(read_as) > MAX_NOTES or not all(
             isinstance(x, str) and x.isprintable() for x in read_as
         ):
             raise ValueError("what is said of the file is no text")
-        table = np.frombuffer(cells, "<u2", states * len(tokens)).reshape(states, len(tokens))
+        table = np.frombuffer(cells, "<u2", states * size).reshape(states, size)
         accepting = np.frombuffer(cells, np.uint8, states, table.nbytes)
         if table.max() >= states or accepting.max() > 1:
             raise ValueError("a state that is none")
-        alphabet = tokens if has_names(tokens) else "".join(tokens)
         return cls(name, alphabet, table.astype(np.uint16), accepting.astype(bool), read_as)

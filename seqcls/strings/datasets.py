@@ -8,11 +8,12 @@ import json
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
-from typing import Any
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
@@ -20,11 +21,9 @@ from jaxtyping import Bool, Int64, UInt8
 from seqcls.cache import Memory
 from seqcls.errors import ConfigError, DatasetError, SeqclsError
 from seqcls.strings.alphabets import alphabet_obstacle, has_names
-from seqcls.strings.automata import ContentAddressed, StoredAutomaton
+from seqcls.strings.automata import VERSION, ContentAddressed, StoredAutomaton
 from seqcls.strings.token_strings import NO_LETTER, TokenStrings
 from seqcls.text import canonical_json
-
-VERSION = 1
 
 MAX_TOKENS = 250
 """The most tokens of a dataset: their ids fit a byte, with four more for special tokens."""
@@ -52,45 +51,16 @@ def unpack(packed: bytes, name: str = "") -> "Content":
             raise ValueError("it is cut off, or too long")
         line, _, rest = content.partition(b"\n")
         head = json.loads(line)
-        if head["task"] == StoredAutomaton.task:
-            return StoredAutomaton.of_content(head, rest, name)
-        return Dataset(name, **_fields(head, rest))
+        tokens = tuple(head["alphabet"])
+        alphabet = tokens if has_names(tokens) else "".join(tokens)
+        if head["version"] != VERSION:
+            raise ValueError(f"version {head['version']!r}, expected {VERSION}")
+        if obstacle := alphabet_obstacle(alphabet, notation=True):
+            raise ValueError(obstacle)
+        kind = StoredAutomaton if head["task"] == StoredAutomaton.task else Dataset
+        return kind.of_content(name, alphabet, head, rest)
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise DatasetError(f"a dataset's rows cannot be unpacked: {error}") from None
-
-
-def _fields(head: dict[str, Any], rest: bytes) -> dict[str, Any]:
-    if head["version"] != VERSION:
-        raise ValueError(f"version {head['version']!r}, expected {VERSION}")
-    number = head["rows"]
-    alphabet: Any = tuple(head["alphabet"])
-    if not has_names(alphabet):
-        alphabet = "".join(alphabet)
-    obstacle = alphabet_obstacle(alphabet, notation=True)
-    if type(number) is not int or not 0 <= number <= MAX_ROWS or obstacle:
-        raise ValueError(obstacle or f"{number!r} rows")
-    # Read in the order of `Dataset.content`.
-    content, size = BytesIO(rest), len(alphabet)
-    letters, lengths = _read_letters(content, number, size)
-    splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
-    is_file = head["task"] == "file"
-    labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
-    targets = None if is_file else _read_letters(content, number, size)[0]
-    border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
-    ids = json.loads(content.read()) if head["ids"] else None
-    if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
-        raise ValueError("not one id for each row")
-    if content.read():
-        raise ValueError("bytes after its end")
-    return {
-        "alphabet": alphabet,
-        "strings": TokenStrings(len(alphabet), lengths, letters),
-        "labels": labels,
-        "targets": targets,
-        "splits": splits,
-        "border": border,
-        "ids": ids,
-    }
 
 
 def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
@@ -102,8 +72,8 @@ def _read_bytes(content: BytesIO, number: int, limit: int) -> np.ndarray:
     return taken
 
 
-def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.ndarray, np.ndarray]:
-    """The next strings of a content, and their lengths."""
+def _read_strings(content: BytesIO, rows: int, num_letters: int) -> TokenStrings:
+    """The next strings of a content."""
     lengths = np.frombuffer(content.read(4 * rows), "<u4", rows).astype(np.int64)
     width = int(lengths.max(initial=0))
     # Checked before an array of that size is allocated.
@@ -112,19 +82,16 @@ def _read_letters(content: BytesIO, rows: int, num_letters: int) -> tuple[np.nda
     letters = np.full((rows, width), NO_LETTER, dtype=np.uint8)
     there = np.arange(width) < lengths[:, None]
     letters[there] = _read_bytes(content, int(lengths.sum()), num_letters)
-    return letters, lengths
+    return TokenStrings(num_letters, lengths, letters)
 
 
-def _pack_letters(letters: np.ndarray | None) -> tuple[bytes, bytes]:
-    """Lengths and letters of strings; nothing of None."""
-    if letters is None:
-        return b"", b""
-    there = letters != NO_LETTER
-    return there.sum(axis=1).astype("<u4").tobytes(), letters[there].tobytes()
-
-
-def _pack_column(column: np.ndarray | None) -> bytes:
-    return b"" if column is None else column.astype(np.uint8).tobytes()
+def _pack(column: np.ndarray | None) -> Iterator[bytes]:
+    """The bytes of a column; of strings their lengths and their letters; none of None."""
+    if column is not None:
+        there = column != NO_LETTER
+        if column.ndim > 1:
+            yield there.sum(axis=1).astype("<u4").tobytes()
+        yield column[there].astype(np.uint8, copy=False).tobytes()
 
 
 SPLITS = ("train", "validation", "test")
@@ -197,9 +164,8 @@ class Dataset(ContentAddressed):
         A line of JSON; lengths of strings, four bytes each, little-endian; their letters; splits;
         labels, or lengths and letters of targets; `border`, where it is known; ids as JSON.
         """
-        parts = [*_pack_letters(self.strings.letters), _pack_column(self.splits)]
-        parts += [_pack_column(self.labels), *_pack_letters(self.targets)]
-        parts.append(_pack_column(self.border))
+        columns = (self.strings.letters, self.splits, self.labels, self.targets, self.border)
+        parts = list(chain.from_iterable(map(_pack, columns)))
         if self.ids is not None:
             parts.append(canonical_json(list(self.ids)).encode())
         head = {
@@ -213,6 +179,32 @@ class Dataset(ContentAddressed):
             **({} if self.border is None else {"border": True}),
         }
         return b"\n".join([canonical_json(head).encode(), b"".join(parts)])
+
+    @classmethod
+    def of_content(
+        cls, name: str, alphabet: Sequence[str], head: Mapping[str, Any], rest: bytes
+    ) -> Self:
+        """The dataset of a content, given its first line and the bytes after it.
+
+        Raises:
+            ValueError, KeyError, TypeError: the content is malformed.
+        """
+        number, size, content = head["rows"], len(alphabet), BytesIO(rest)
+        if type(number) is not int or not 0 <= number <= MAX_ROWS:
+            raise ValueError(f"{number!r} rows")
+        # Read in the order of `content`.
+        strings = _read_strings(content, number, size)
+        splits = _read_bytes(content, number, len(SPLITS)) if head["splits"] else None
+        is_file = head["task"] == "file"
+        labels = _read_bytes(content, number, 2).astype(bool) if is_file else None
+        targets = None if is_file else _read_strings(content, number, size).letters
+        border = _read_bytes(content, number, 2).astype(bool) if head.get("border") else None
+        ids = json.loads(content.read()) if head["ids"] else None
+        if ids is not None and (len(ids) != number or not all(isinstance(x, str) for x in ids)):
+            raise ValueError("not one id for each row")
+        if content.read():
+            raise ValueError("bytes after its end")
+        return cls(name, alphabet, strings, labels, targets, splits, border, ids)
 
     @cached_property
     def contradictions(self) -> tuple[Bool[np.ndarray, " row"], int]:
@@ -277,7 +269,7 @@ Source = Callable[[str], Content | None]
 
 _unpacked = Memory(MOST_BYTES, MIN_UNPACKED)
 _packed = Memory(MOST_PACKED)
-"""Names and compressed contents, by digest."""
+"""Compressed contents and names, by digest."""
 _lock = threading.Lock()
 _sources: OrderedDict[str, Source] = OrderedDict()
 
@@ -289,7 +281,7 @@ def remember(dataset: Content) -> str:
     """
     # Compressing takes a while, during which others may look datasets up.
     for digest, old in _unpacked.keep(dataset.digest, dataset).items():
-        _packed.keep(digest, (old.name, old.to_bytes()))
+        _packed.keep(digest, (old.packed, old.name))
     return dataset.digest
 
 
@@ -317,8 +309,7 @@ def dataset_of(digest: str) -> Content:
     if known is not None:
         return known
     if (packed := _packed.get(digest)) is not None:
-        name, content = packed
-        dataset = unpack(content, name)
+        dataset = unpack(*packed)
         remember(dataset)
         return dataset
     if not digest:

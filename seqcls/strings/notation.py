@@ -25,11 +25,10 @@ _REPEATED = re.compile(r"(..)\1{3,}|(.{3,5}?)\2{2,}|(.{6,16}?)\3+", re.DOTALL)
 LONGEST_REPEATED = 16
 """The most runs of a group."""
 
-SIGNS = re.compile(r"([^\w\s<>{}])\{(\d+)\}")
+SIGNS = re.compile(r"([^\w\s<>{}])(?:\{([1-9]|10)\}|(\{\d+\}))")
+"""Equal signs, up to ten of which are written one by one; more are a group, `<(>{40}`."""
 
-MOST_SIGNS = 10
-"""The most equal signs that are written one by one; more are a group, `<(>{40}`."""
-
+# More characters follow it than a string of eight million tokens has different runs.
 FIRST_RUN = 0xF0000
 """The first of the characters, used by no alphabet, that represent runs in a search."""
 
@@ -46,16 +45,28 @@ def count_at(text: str, place: int) -> tuple[int, int]:
     end = min((x for x in (text.find(y, place + 1) for y in "{}") if x >= 0), default=-1)
     if end < 0 or text[end] == "{":
         raise InvalidStringError(bad_brace(text, place))
-    return _count(text, text[place + 1 : end]), end + 1
+    count = text[place + 1 : end]
+    # A count longer than MAX_COUNT is refused before int() would have to read it.
+    if _COUNT.fullmatch(count) is None:
+        raise InvalidStringError(
+            f"cannot read the count {shorten(count)} in {shorten(text)}: expected a whole number "
+            "of at least 1 in plain digits, as in a{3}"
+        )
+    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
+        raise InvalidStringError(
+            f"the count {shorten(count)} in {shorten(text)} is larger than {MAX_COUNT:,}"
+        )
+    return int(count), end + 1
 
 
-def add_counts(counts: list[int], pieces: list[Piece], times: int) -> None:
+def add_counts(counts: list[int], pieces: list[Piece], times: int = 1) -> list[int]:
     for what, count in pieces:
         if isinstance(what, list):
             # Counts multiply through groups: `<ab>{1000000}` is never written out.
             add_counts(counts, what, times * count)
         else:
             counts[what] += times * count
+    return counts
 
 
 def write_out(pieces: list[Piece], text: str) -> list[tuple[int, int]]:
@@ -119,26 +130,5 @@ def bad_group(text: str, place: int) -> str:
     )
 
 
-def _count(text: str, count: str) -> int:
-    # A count longer than MAX_COUNT is refused before int() would have to read it.
-    if _COUNT.fullmatch(count) is None:
-        raise InvalidStringError(
-            f"cannot read the count {shorten(count)} in {shorten(text)}: expected a whole number "
-            "of at least 1 in plain digits, as in a{3}"
-        )
-    if len(count) > len(str(MAX_COUNT)) or int(count) > MAX_COUNT:
-        raise InvalidStringError(
-            f"the count {shorten(count)} in {shorten(text)} is larger than {MAX_COUNT:,}"
-        )
-    return int(count)
-
-
 def shorten(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[:limit] + "…")
-
-
-def written_signs(run: re.Match[str]) -> str:
-    sign, count = run[1], run[2]
-    # What has more digits is larger; it need not be read.
-    few = len(count) <= len(str(MOST_SIGNS)) and int(count) <= MOST_SIGNS
-    return sign * int(count) if few else f"<{sign}>{{{count}}}"

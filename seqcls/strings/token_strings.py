@@ -86,18 +86,14 @@ class TokenStrings:
         Raises:
             InvalidStringError: a number is not that of a letter.
         """
+        flat = list(chain.from_iterable(strings))
         # Types are few and letters many: each type is checked once.
-        kinds = set(map(type, chain.from_iterable(strings)))
-        are_whole = all(map(_is_whole, kinds))
-        if not are_whole or any(
-            len(string) and not (min(string) >= 0 and max(string) < num_letters)
-            for string in strings
-        ):
+        are_whole = all(map(_is_whole, set(map(type, flat))))
+        if flat and not (are_whole and min(flat) >= 0 and max(flat) < num_letters):
             _refuse_numbers(num_letters, strings)
         lengths = np.array([len(string) for string in strings], dtype=np.int64)
         letters = np.full((len(strings), int(lengths.max(initial=0))), NO_LETTER, dtype=np.uint8)
-        for row, string in zip(letters, strings, strict=True):
-            row[: len(string)] = string
+        letters[np.arange(letters.shape[1]) < lengths[:, None]] = flat
         return cls(num_letters, lengths, letters)
 
     def __len__(self) -> int:

@@ -40,7 +40,6 @@ from seqcls.strings.notation import (
     may_repeat,
     shorten,
     write_out,
-    written_signs,
 )
 
 CLS = 0
@@ -55,9 +54,6 @@ MIN_REPEATED = 8
 """The fewest pieces with a repetition that is shorter as a group."""
 
 _COUNTED = re.compile(r"\{[1-9][0-9]*\}")
-
-MOST_KINDS = 0xFFFF
-"""The most different runs: the private use plane has no more characters."""
 
 PLACES_AT_ONCE = 2**19
 """Places of strings written in one block, which takes tens of megabytes."""
@@ -105,8 +101,6 @@ class Tokenizer:
     @cached_property
     def _token_texts(self) -> Sequence[str]:
         """Each token as written in a text."""
-        if not self.has_notation:
-            return self.alphabet
         return [re.sub("([<>{}])", r"{\1}", token) for token in self.alphabet]
 
     @cached_property
@@ -127,7 +121,9 @@ class Tokenizer:
             if " " in text:
                 # Names that are not of this alphabet: targets at places.
                 return text
-            text = SIGNS.sub(written_signs, text)
+            text = SIGNS.sub(
+                lambda run: run[1] * int(run[2]) if run[2] else f"<{run[1]}>{run[3]}", text
+            )
         return self._two.sub(lambda run: f"{run[1]}{self.separator}{run[1]}", text)
 
     @cached_property
@@ -173,15 +169,13 @@ class Tokenizer:
                 "tokens"
             )
         names = [token if token in self._numbers else compose(token) for token in map(str, tokens)]
-        numbers = [self._numbers.get(name) for name in names]
-        for place, (token, number) in enumerate(zip(tokens, numbers, strict=True), start=1):
-            if number is None:
-                known = " ".join(self.alphabet[:20])
+        for place, name in enumerate(names):
+            if name not in self._numbers:
                 raise InvalidStringError(
-                    f"{string!r:.60} has the token {token!r:.60} at place {place}; the tokens are "
-                    f"{known}"
+                    f"{string!r:.60} has the token {tokens[place]!r:.60} at place {place + 1}; the "
+                    f"tokens are {' '.join(self.alphabet[:20])}"
                 )
-        return self.decode([FIRST_LETTER + number for number in numbers if number is not None])
+        return self.decode([FIRST_LETTER + self._numbers[name] for name in names])
 
     def counts(self, text: str) -> tuple[int, ...]:
         """The number of each letter of the alphabet; the length does not matter.
@@ -189,17 +183,12 @@ class Tokenizer:
         Raises:
             InvalidStringError: as `pieces`, and where one letter's count exceeds `MAX_COUNT`.
         """
-        counts = self._count(self._parse(text))
+        counts = add_counts([0] * self.num_letters, self._parse(text))
         if max(counts) > MAX_COUNT:
             raise InvalidStringError(
                 f"{shorten(text)} repeats a letter more than {MAX_COUNT:,} times"
             )
         return tuple(counts)
-
-    def _count(self, pieces: list[Piece]) -> list[int]:
-        counts = [0] * self.num_letters
-        add_counts(counts, pieces, 1)
-        return counts
 
     def encode(self, text: str) -> list[int]:
         """`CLS` and the ids of the letters, spelled out.
@@ -208,7 +197,7 @@ class Tokenizer:
             InvalidStringError: as `pieces`, and where the string is too long to be spelled out.
         """
         parsed = self._parse(text)
-        length = sum(self._count(parsed))
+        length = sum(add_counts([0] * self.num_letters, parsed))
         if length > MAX_SPELLED_LENGTH:
             raise InvalidStringError(
                 f"{shorten(text)} has {length:,} {self.unit}s, more than the "
@@ -267,11 +256,6 @@ class Tokenizer:
         kinds, run = np.unique(
             letters[rows, places] * np.int64(width + 1) + ends - places, return_inverse=True
         )
-        if len(kinds) > MOST_KINDS:
-            pairs = zip(letters, lengths.tolist(), strict=True)
-            return [
-                self.decode((row[:end] + np.int64(FIRST_LETTER)).tolist()) for row, end in pairs
-            ]
         numbers = begins.sum(axis=1)
         by_string = np.full((len(lengths), int(numbers.max(initial=0))), -1)
         by_string[rows, begins.cumsum(axis=1)[rows, places] - 1] = run
@@ -343,7 +327,7 @@ class Tokenizer:
                 if not open_groups or not what or is_one:
                     raise InvalidStringError(bad_group(text, place))
             else:
-                what = self.letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
+                what = self._letter(text, IN_BRACES.sub(r"\1", token[0] if token else character))
             count, place = count_at(text, place)
             open_groups[-1][1].append((what, count))
         start, pieces = open_groups.pop()
@@ -357,14 +341,8 @@ class Tokenizer:
         others = [word for word in words if word not in self._numbers and not word.isspace()]
         return Tokenizer((*self.alphabet, *others))
 
-    def letter(self, text: str, letter: str) -> int:
-        """A letter's number.
-
-        Raises:
-            InvalidStringError: it is outside the alphabet.
-        """
-        number = self._numbers.get(letter)
-        if number is None:
+    def _letter(self, text: str, letter: str) -> int:
+        if letter not in self._numbers:
             shown, listed = shorten(letter, MAX_TOKEN), listed_tokens(self.alphabet, letter)
             raise InvalidStringError(f"unknown {self.unit} {shown} in {shorten(text)}: {listed}")
-        return number
+        return self._numbers[letter]

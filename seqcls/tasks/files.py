@@ -5,7 +5,7 @@ labels all strings.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,7 @@ from seqcls.declarations import About, Fields
 from seqcls.errors import ConfigError, InvalidStringError
 from seqcls.strings.alphabets import has_names, tokens_of
 from seqcls.strings.automata import StoredAutomaton
-from seqcls.strings.datasets import MAX_TOKENS, Content, Dataset, dataset_of
+from seqcls.strings.datasets import MAX_TOKENS, Dataset, dataset_of
 from seqcls.strings.token_strings import NO_LETTER, Rows, TokenStrings, Truths
 from seqcls.strings.tokenizer import Tokenizer
 from seqcls.tasks.automaton import Automaton, RegularLanguage, minimize
@@ -23,27 +23,25 @@ from seqcls.tasks.base import Alphabet, LanguageTask, LetterRow
 from seqcls.tasks.transductions import TargetRow, Transduction
 from seqcls.text import count
 
+Stored = TypeVar("Stored", Dataset, StoredAutomaton)
 
-def rows_in(digest: str) -> Dataset:
-    """The dataset with a digest.
+
+def content_of(digest: str, kind: type[Stored], task: str = "") -> Stored:
+    """The dataset, or the automaton, with a digest.
 
     Raises:
-        ConfigError: it is the digest of an automaton, or not known.
+        ConfigError: it is of the other kind, of another task if one is named, or not known.
     """
     content = dataset_of(digest)
-    if not isinstance(content, Dataset):
-        raise _refusal(content)
+    if not isinstance(content, kind) or task not in ("", content.task):
+        raise ConfigError(f"dataset={content.name!r}: {content.holds}; use task={content.task!r}")
     return content
-
-
-def _refusal(content: Content) -> ConfigError:
-    return ConfigError(f"dataset={content.name!r}: {content.holds}; use task={content.task!r}")
 
 
 @lru_cache(maxsize=256)
 def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
     """The rows of a length, and of a label if one is given, without contradicted ones."""
-    dataset = rows_in(digest)
+    dataset = content_of(digest, Dataset)
     # The target of rows that contradict each other is not known.
     there = (dataset.strings.lengths == length) & ~dataset.contradicted
     if label is not None and dataset.labels is not None:
@@ -54,7 +52,7 @@ def rows_of_length(digest: str, length: int, label: bool | None) -> Rows:
 def rows_of(digest: str, strings: TokenStrings) -> Rows:
     """A row of each string, with the target of most of its rows; -1 where there is none."""
     known = _by_letters(digest)
-    letters = rows_in(digest).strings.letters
+    letters = content_of(digest, Dataset).strings.letters
     rows = np.full(len(strings), -1, dtype=np.int64)
     for number, (row, length) in enumerate(zip(strings.letters, strings.lengths, strict=True)):
         # Hashes and not bytes are the keys, which would double the memory; equality is checked.
@@ -73,7 +71,7 @@ def _is_string(letters: np.ndarray, string: np.ndarray) -> bool:
 
 @lru_cache(maxsize=4)
 def _by_letters(digest: str) -> dict[int, int]:
-    dataset = rows_in(digest)
+    dataset = content_of(digest, Dataset)
     letters, lengths = dataset.strings.letters, dataset.strings.lengths.tolist()
     rows = np.flatnonzero(~dataset.contradicted).tolist()
     # Any row of a string will do: where they disagree, only those of the majority are left.
@@ -101,13 +99,12 @@ class RowsTask(FileFields):
     """The only sampler of its strings."""
 
     def __post_init__(self) -> None:
-        if self.content.task != self.name:
-            raise _refusal(self.content)
+        content_of(self.dataset, Dataset, self.name)
 
     @property
     def content(self) -> Dataset:
         """The rows."""
-        return rows_in(self.dataset)
+        return content_of(self.dataset, Dataset)
 
     def known_strings(self) -> TokenStrings:
         """The strings of the file, without those of no known target."""
@@ -239,15 +236,8 @@ class FromAutomaton(Alphabet, FileFields, RegularLanguage):
 
     @property
     def content(self) -> StoredAutomaton:
-        """The automaton of the file.
-
-        Raises:
-            ConfigError: it is the digest of rows, or not known.
-        """
-        content = dataset_of(self.dataset)
-        if not isinstance(content, StoredAutomaton):
-            raise _refusal(content)
-        return content
+        """The automaton of the file."""
+        return content_of(self.dataset, StoredAutomaton)
 
     @property
     @remembered

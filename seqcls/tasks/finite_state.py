@@ -6,7 +6,6 @@ or have the identity as theirs, and a transduction, which writes the result.
 """
 
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,16 +22,20 @@ from seqcls.strings.alphabets import has_names
 from seqcls.strings.token_strings import TokenStrings
 from seqcls.tasks.automaton import Automaton, RegularLanguage, explore
 from seqcls.tasks.base import DEFECT, Language, LetterRow, random_bits
+from seqcls.tasks.regular import minimal_automaton
 from seqcls.tasks.transductions import OneToken, TargetRow, TextTransduction, Transduction
 
 
 class AutomatonLanguage(Language):
     """A language that its minimal automaton decides, and that draws positive strings itself."""
 
-    @property
-    @abstractmethod
+    pattern: ClassVar[str]
+    """A regular expression of its strings; not read where `automaton` is another."""
+
+    @cached_property
     def automaton(self) -> Automaton:
         """The minimal automaton, its letters those of `alphabet`."""
+        return minimal_automaton(self.pattern, "".join(self.alphabet))
 
     def accepts(self, text: str) -> bool:
         tokens = text.split() if has_names(self.alphabet) else text
@@ -72,17 +75,8 @@ class EvenPairs(AutomatonLanguage):
     """
 
     alphabet = "01"
+    pattern = "[01]?|0[01]*0|1[01]*1"
     words = "Strings whose last token is the same as their first are positive."
-
-    @cached_property
-    def automaton(self) -> Automaton:
-        """The minimal automaton: its states are the first token and the last."""
-
-        def step(ends: tuple[int, ...], letter: int) -> tuple[int, ...]:
-            return (*ends[:1], letter) if ends else (letter, letter)
-
-        start: tuple[int, ...] = ()
-        return explore(2, start, step, lambda ends: ends[:1] == ends[1:])
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """Uniform: fair bits, and the last is the first."""
@@ -99,12 +93,8 @@ class Repeat01(AutomatonLanguage):
     """
 
     alphabet = "01"
+    pattern = "(01)*"
     words = "Strings that repeat 01, any number of times, are positive."
-
-    @cached_property
-    def automaton(self) -> Automaton:
-        # State 0 waits for 0, state 1 for 1, and 2 is for strings that nothing mends.
-        return Automaton(np.array([[1, 2], [2, 0], [2, 2]]), np.array([True, False, False]))
 
     def positive(self, rng: np.random.Generator, length: int) -> LetterRow:
         """The one string of that length."""

@@ -9,11 +9,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from seqcls.cache import remembered
 from seqcls.declarations import About, Fields
 from seqcls.strings.token_strings import Lengths, Letters
-from seqcls.tasks.automaton import Automaton, RegularLanguage, explore
+from seqcls.tasks.automaton import Automaton, RegularLanguage
 from seqcls.tasks.memory import MemoryTransduction
+from seqcls.tasks.regular import minimal_automaton
 
 WRITE, READ, IGNORE = range(3)
 BITS = 3
@@ -60,7 +60,7 @@ class FlipFlop(Ignored, RegularLanguage):
     @property
     def automaton(self) -> Automaton:
         """The minimal automaton: the bit written last, and the instruction that waits for one."""
-        return _flip_flop()
+        return minimal_automaton("(w0(r0|i[01])*|w1(r1|i[01])*)*", self.alphabet)
 
     def draw_many(self, rng: np.random.Generator, lengths: Lengths, positive: bool) -> Letters:
         """Positive strings have random instructions; negative ones are uniform."""
@@ -84,25 +84,6 @@ class FlipFlop(Ignored, RegularLanguage):
         return letters.reshape(shape[0], 2 * shape[1])
 
 
-@remembered
-def _flip_flop() -> Automaton:
-    def step(state: tuple[int, int] | None, letter: int) -> tuple[int, int] | None:
-        if state is None:
-            return None
-        bit, instruction = state
-        if instruction < 0:
-            # Before the first write no bit can be read, and nothing ignored.
-            allowed = letter == WRITE or (letter in (READ, IGNORE) and bit >= 0)
-            return (-1 if letter == WRITE else bit, letter) if allowed else None
-        given = letter - BITS
-        if given < 0 or (instruction == READ and given != bit):
-            return None
-        return (given if instruction == WRITE else bit), -1
-
-    start: tuple[int, int] | None = (-1, -1)
-    return explore(5, start, step, lambda state: state is not None and state[1] < 0)
-
-
 @dataclass(frozen=True)
 class WriteFlipFlop(Ignored, MemoryTransduction):
     """`w1i0r` becomes `1`: the last instruction reads, and the bit is missing."""
@@ -120,7 +101,7 @@ class WriteFlipFlop(Ignored, MemoryTransduction):
     def answer(self, letters: list[int]) -> list[int] | None:
         if letters[-1] != READ:
             return None
-        automaton, bits = _flip_flop(), (BITS, BITS + 1)
+        automaton, bits = FlipFlop().automaton, (BITS, BITS + 1)
         after = automaton.table[automaton.path(letters)[-1]]
         # After a read one bit is right, and none where the instructions are wrong.
         return [bit for bit in bits if automaton.accepting[after[bit]]] or None

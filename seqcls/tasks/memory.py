@@ -17,13 +17,14 @@ from seqcls.declarations import About
 from seqcls.errors import ConfigError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import Lengths, Letters
-from seqcls.tasks.automaton import Automaton, explore, minimize
+from seqcls.tasks.automaton import Automaton
 from seqcls.tasks.base import BulkInputs, Language, LetterRow
+from seqcls.tasks.regular import minimal_automaton
 from seqcls.tasks.transductions import (
     DistinctTokens,
     FormTransduction,
+    NumberedTokens,
     Tokens,
-    numbered_tokens,
 )
 
 # With as many values these are 250 tokens, whose ids fit a byte beside four of the models' own.
@@ -63,10 +64,6 @@ class KeysAndValues(Tokens):
         return tuple(f"{kind}{place}" for kind in "kv" for place in range(number))
 
 
-_Known = tuple[tuple[int, ...], int]
-"""Each key's value, and the key just read that has no value yet; -1 for none."""
-
-
 @dataclass(frozen=True)
 class ConsistentPairs(KeysAndValues, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
@@ -80,32 +77,21 @@ class ConsistentPairs(KeysAndValues, Language):
     )
 
     @property
-    @remembered
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are each key's value, and the key just read.
 
         Raises:
             ConfigError: it has too many states.
         """
-        num_keys = self.num_tokens
+        num_keys, tokens = self.num_tokens, "".join(self.alphabet)
         # Bounded before any state is built, which would take a while.
         if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
             raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
-
-        def step(state: _Known | None, letter: int) -> _Known | None:
-            if state is None or (letter < num_keys) != (state[1] < 0):
-                return None
-            known, key = state
-            if key < 0:
-                return known, letter
-            if known[key] not in (-1, letter):
-                return None
-            return (*known[:key], letter, *known[key + 1 :]), -1
-
-        start: _Known | None = ((-1,) * num_keys, -1)
-        made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
-        # Two keys with the same value, just read, are one state.
-        return minimize(made.table, made.accepting)
+        keys, values = tokens[:num_keys], tokens[num_keys:]
+        # Beside pairs of other keys, each key is in pairs with one value only.
+        others = {key: f"[{keys.replace(key, '')}][{values}]" for key in keys}
+        sides = ("|".join(f"({others[x]}|{x}{value})*" for value in values) for x in keys)
+        return minimal_automaton("&".join(f"({side})" for side in sides), tokens)
 
     def accepts(self, text: str) -> bool:
         tokens = text.split() if self.num_tokens > LETTERS else list(text)
@@ -210,12 +196,12 @@ class AmongNoise(Tokens):
 
 
 @dataclass(frozen=True)
-class SelectiveCopy(AmongNoise, MemoryTransduction):
+class SelectiveCopy(AmongNoise, NumberedTokens, MemoryTransduction):
     """`a_ba__b` becomes `abab`: the tokens but noise, in order."""
 
     @property
     def alphabet(self) -> Sequence[str]:
-        tokens = numbered_tokens(self.num_tokens)
+        tokens = super().alphabet
         return tokens + NOISE if isinstance(tokens, str) else (*tokens, NOISE)
 
     @property
@@ -261,16 +247,12 @@ class Neighbors(Tokens):
 
 
 @dataclass(frozen=True)
-class Retrieval(Neighbors, MemoryTransduction):
+class Retrieval(Neighbors, NumberedTokens, MemoryTransduction):
     """`abaab` becomes `a`: the neighbor of an earlier occurrence of the last token."""
 
     def __post_init__(self) -> None:
         if self.num_tokens < 2:
             raise ConfigError(f"num_tokens={self.num_tokens}: expected at least 2 for retrieval")
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return numbered_tokens(self.num_tokens)
 
     @property
     def _step(self) -> int:

@@ -84,11 +84,7 @@ class NumberTransduction(Numbers, TextTransduction):
 
     @property
     def alphabet(self) -> str:
-        return self._digits + self.marks
-
-    @property
-    def _digits(self) -> str:
-        return "0123456789"[: self.base]
+        return "0123456789"[: self.base] + self.marks
 
     @property
     def _step(self) -> int:
@@ -126,7 +122,7 @@ class NumberTransduction(Numbers, TextTransduction):
         """The numbers of an input as texts; None where it is no input."""
         if len(text) > LONGEST or text[-1:] != "=":
             return None
-        numbers = between(text[:-1], self.marks[:-1], self._digits)
+        numbers = between(text[:-1], self.marks[:-1], self.alphabet[: self.base])
         if numbers is None:
             return None
         if self._is_equal:
@@ -173,7 +169,7 @@ class Calculation(Operands, NumberTransduction):
         return self._features([self._numbers(text) for text in texts(self.alphabet, strings)])
 
     def _features(self, inputs: list[list[str] | None]) -> dict[str, np.ndarray]:
-        sizes = [sorted(map(len, numbers)) if numbers else [0, 0] for numbers in inputs]
+        sizes = [sorted(map(len, numbers or ("", ""))) for numbers in inputs]
         shorter, longer = np.array(sizes, dtype=np.int64).reshape(-1, 2).T
         return {"digits of the longer operand": longer, "digits of the shorter operand": shorter}
 

@@ -16,10 +16,10 @@ from seqcls.tasks.transductions import (
     INPUT,
     DistinctTokens,
     FormTransduction,
+    NumberedTokens,
     Places,
     TargetPlaces,
     TargetRow,
-    numbered_tokens,
 )
 
 T = TypeVar("T")
@@ -176,15 +176,10 @@ class MissingDuplicate(Language):
 
 
 @dataclass(frozen=True)
-class TokenTransduction(DistinctTokens, FormTransduction):
+class TokenTransduction(DistinctTokens, NumberedTokens, FormTransduction):
     """Inputs are uniform strings of `num_tokens` tokens, or those that hold no token twice."""
 
     form = "at least one token"
-
-    @property
-    def alphabet(self) -> Sequence[str]:
-        return numbered_tokens(self.num_tokens)
-
     rearranged: ClassVar["staticmethod[[Sequence[Any]], list[Any]]"]
     """The target, as a function of the input's tokens."""
     output: ClassVar[str]

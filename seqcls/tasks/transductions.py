@@ -45,6 +45,15 @@ class DistinctTokens(Tokens):
     distinct: Annotated[bool, About("Task", 13)] = False
 
 
+class NumberedTokens(Tokens):
+    """Tokens are lowercase letters, or numbers from 0 if there are not enough."""
+
+    @property
+    def alphabet(self) -> Sequence[str]:
+        number = self.num_tokens
+        return LETTERS[:number] if number <= len(LETTERS) else tuple(map(str, range(number)))
+
+
 class Transduction(Fields, Worded, InputTask):
     """A task given by three methods: `has_input` of a length, `draw_input`, and its `target`.
 
@@ -175,10 +184,3 @@ class TextTransduction(FormTransduction):
         alphabet = "".join(self.alphabet)
         written = self.write("".join([alphabet[letter] for letter in letters]))
         return None if written is None else [alphabet.index(token) for token in written]
-
-
-def numbered_tokens(num_tokens: int) -> Sequence[str]:
-    """Tokens of an alphabet: lowercase letters, or numbers from 0 if there are not enough."""
-    if num_tokens <= len(LETTERS):
-        return LETTERS[:num_tokens]
-    return tuple(map(str, range(num_tokens)))

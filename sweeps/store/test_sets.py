@@ -65,7 +65,7 @@ def store_dataset(connection: Connection, dataset: Content) -> int:
     known = connection.scalar(query)
     if known is None:
         row = {x: getattr(dataset, x) for x in ("digest", "name", "task")}
-        row |= {"row_count": len(dataset), "rows": dataset.to_bytes(), "created_at": now()}
+        row |= {"row_count": len(dataset), "rows": dataset.packed, "created_at": now()}
         insert_new(connection, table, [row])
         known = connection.scalars(query).one()
     return known

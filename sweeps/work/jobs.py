@@ -60,7 +60,7 @@ def make_job(group: RunGroup, engine: str, device: str) -> Job:
 
         initial = draw_initial([(run.problem, run.model_seed) for run in group])
     digest = first.config.dataset
-    dataset = dataset_of(digest).to_bytes() if digest else None
+    dataset = dataset_of(digest).packed if digest else None
     return Job(group, choice, device, initial, dataset)
 
 

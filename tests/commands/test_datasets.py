@@ -167,7 +167,7 @@ def test_a_folder_has_rows_of_each_split_as_programs_lay_them_out(
     found = read_dataset(folder_of(tmp_path, files) / name)
     splits = [None] * len(found) if found.splits is None else [SPLITS[x] for x in found.splits]
     assert Counter(splits) == expected
-    assert unpack(found.to_bytes()).digest == found.digest
+    assert unpack(found.packed).digest == found.digest
 
 
 def test_pairs_are_words_and_a_language_is_all_its_parts(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_the_tokens_of_a_file_are_split_as_intended(tmp_path: Path, name: str) -
     dataset = read_dataset(written(tmp_path, name, content))
     assert {*tokens} <= {*dataset.alphabet}
     assert len(dataset.alphabet) == len(tokens) + (name == "long.csv")
-    assert unpack(dataset.to_bytes()).digest == dataset.digest
+    assert unpack(dataset.packed).digest == dataset.digest
 
 
 def test_contradicting_rows_are_trained_on_and_tested_by_their_majority(

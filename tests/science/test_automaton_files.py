@@ -71,7 +71,7 @@ def test_automaton_has_one_digest_in_every_format(tmp_path: Path) -> None:
         path = written(tmp_path, name, content)
         read, task = automaton_of(path), task_of(path)
         assert (read.digest, read.alphabet, read.name) == (plain.digest, "ab", path.name), way
-        again = unpack(read.to_bytes(), "again")
+        again = unpack(read.packed, "again")
         assert (again.digest, again.name, len(again)) == (read.digest, "again", 3), way
         rows = every_string(task, *range(6))
         expected = [re.fullmatch("(ab)*", text) is not None for text in rows]
@@ -116,7 +116,7 @@ def test_summary_reports_determinization_and_the_assumed_start(tmp_path: Path) -
     assert any(because in sentence and sizes in sentence for sentence in read.sentences)
     assert any(sentence.startswith("regular, star-free") for sentence in read.sentences)
     made = automaton_of(path)
-    stored = unpack(made.to_bytes(), made.name)
+    stored = unpack(made.packed, made.name)
     assert stored.digest == made.digest
     # An automaton read from a database reports it, too.
     for content in (made, stored):
@@ -130,7 +130,7 @@ def test_summary_reports_determinization_and_the_assumed_start(tmp_path: Path) -
     start = "the start is state 1, which the first line names"
     made = automaton_of(written(tmp_path, "b.att", "1 1 b b\n0 1 a a\n1\n"))
     assert start in summary(tmp_path / "b.att").sentences
-    assert start in FromAutomaton(remember(unpack(made.to_bytes(), "again")), "").describe()
+    assert start in FromAutomaton(remember(unpack(made.packed, "again")), "").describe()
     path = written(tmp_path, "lang.att", "0 1 0 0\n1 1 1 1\n1\n")
     assert "'0' is a symbol, and not ε" in summary(path).read_as[0]
     written(tmp_path, "lang.syms", "<eps> 0\na 1\n")
