@@ -17,9 +17,8 @@ from seqcls.declarations import About
 from seqcls.errors import ConfigError
 from seqcls.strings.automata import MAX_STATES
 from seqcls.strings.token_strings import Lengths, Letters
-from seqcls.tasks.automaton import Automaton
+from seqcls.tasks.automaton import Automaton, explore, minimize
 from seqcls.tasks.base import BulkInputs, Language, LetterRow
-from seqcls.tasks.regular import minimal_automaton
 from seqcls.tasks.transductions import (
     DistinctTokens,
     FormTransduction,
@@ -64,6 +63,10 @@ class KeysAndValues(Tokens):
         return tuple(f"{kind}{place}" for kind in "kv" for place in range(number))
 
 
+_Known = tuple[tuple[int, ...], int]
+"""Each key's value, and the key just read that has no value yet; -1 for none."""
+
+
 @dataclass(frozen=True)
 class ConsistentPairs(KeysAndValues, Language):
     """Pairs of a key and a value: a key that was there before has the value that it had.
@@ -77,21 +80,32 @@ class ConsistentPairs(KeysAndValues, Language):
     )
 
     @property
+    @remembered
     def automaton(self) -> Automaton:
         """The minimal automaton: its states are each key's value, and the key just read.
 
         Raises:
             ConfigError: it has too many states.
         """
-        num_keys, tokens = self.num_tokens, "".join(self.alphabet)
+        num_keys = self.num_tokens
         # Bounded before any state is built, which would take a while.
         if (num_keys + 1) ** (num_keys + 1) >= MAX_STATES:
             raise ConfigError(f"its automaton has more than {MAX_STATES:,} states")
-        keys, values = tokens[:num_keys], tokens[num_keys:]
-        # Beside pairs of other keys, each key is in pairs with one value only.
-        others = {key: f"[{keys.replace(key, '')}][{values}]" for key in keys}
-        sides = ("|".join(f"({others[x]}|{x}{value})*" for value in values) for x in keys)
-        return minimal_automaton("&".join(f"({side})" for side in sides), tokens)
+
+        def step(state: _Known | None, letter: int) -> _Known | None:
+            if state is None or (letter < num_keys) != (state[1] < 0):
+                return None
+            known, key = state
+            if key < 0:
+                return known, letter
+            if known[key] not in (-1, letter):
+                return None
+            return (*known[:key], letter, *known[key + 1 :]), -1
+
+        start: _Known | None = ((-1,) * num_keys, -1)
+        made = explore(2 * num_keys, start, step, lambda state: state is not None and state[1] < 0)
+        # Two keys with the same value, just read, are one state.
+        return minimize(made.table, made.accepting)
 
     def accepts(self, text: str) -> bool:
         tokens = text.split() if self.num_tokens > LETTERS else list(text)
