@@ -53,14 +53,12 @@ def cache_folder() -> Path:
 
 def cache_entries() -> list[CacheEntry]:
     """Lists the folders of the cache; empty if there is no cache."""
+    entries = []
     with contextlib.suppress(OSError):
-        folders = sorted(path for path in cache_folder().iterdir() if path.is_dir())
-        contents = [(folder.name, _files(folder)) for folder in folders]
-        return [
-            CacheEntry(name, len(files), sum(size for _, size, _ in files))
-            for name, files in contents
-        ]
-    return []
+        for folder in sorted(path for path in cache_folder().iterdir() if path.is_dir()):
+            sizes = [size for _, size, _ in _files(folder)]
+            entries.append(CacheEntry(folder.name, len(sizes), sum(sizes)))
+    return entries
 
 
 def clear() -> int:

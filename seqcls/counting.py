@@ -119,8 +119,9 @@ class Counting:
         """
         counting = [part for part in zip(self.levels, self._values, strict=True) if part[0]]
         for levels, values in counting[:MAX_DESCRIBED]:
-            names = _counter_names(sum(map(_width, levels)))
             columns = [(weights, x) for weights in levels for x in range(_width(weights))]
+            numbered = [f"x{place}" for place in range(1, len(columns) + 1)]
+            names = numbered if len(columns) > 3 else "xyz"[: len(columns)]
             counters = [
                 f"{name} = {_weigh(*column, names, self.alphabet)}"
                 for name, column in zip(names, columns, strict=True)
@@ -198,14 +199,11 @@ def decide_counting(automaton: Table, alphabet: Sequence[str]) -> Counting:
     readings: dict[int, Reading] = {}
     exits: list[dict[tuple[Values, int], int]] = []
     for number, (own, _, values) in enumerate(parts):
-        readings |= {state: (number, x) for state, x in zip(own.tolist(), values, strict=True)}
-        exits.append(
-            {
-                (x, letter): int(table[state, letter])
-                for state, x in zip(own, values, strict=True)
-                for letter in np.flatnonzero(strong[table[state]] != strong[state]).tolist()
-            }
-        )
+        exits.append({})
+        for state, x in zip(own.tolist(), values, strict=True):
+            readings[state] = number, x
+            for letter in np.flatnonzero(strong[table[state]] != strong[state]).tolist():
+                exits[-1][x, letter] = int(table[state, letter])
     nearest: dict[Reading, int] = {}
     alike = ((nearest.setdefault(readings[state], state), state) for state in words)
     return Counting(
@@ -301,10 +299,6 @@ def _choose(
             # A counter and its negative are equivalent: the first nonzero value is made positive.
             chosen.append(row * np.sign(row[np.flatnonzero(row)[0]]))
     return np.array(chosen, dtype=rows.dtype).reshape(len(chosen), len(classes))
-
-
-def _counter_names(number: int) -> Sequence[str]:
-    return "xyz"[:number] if number <= 3 else [f"x{place}" for place in range(1, number + 1)]
 
 
 def _width(weights: Changes) -> int:

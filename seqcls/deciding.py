@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from seqcls.errors import ConfigError
+from seqcls.monoids import commute
 from seqcls.subregular.decisions import Subregular
 from seqcls.tasks.automaton import language_automaton
 from seqcls.tasks.base import LanguageTask, Task
@@ -50,11 +51,6 @@ def _decided_by_ends(language: Subregular) -> bool:
     return True
 
 
-def _decided_by_counts(language: Subregular) -> bool:
-    """True if strings of the same letter counts have the same label: the monoid is commutative."""
-    return all((a[b] == b[a]).all() for a in language.columns for b in language.columns)
-
-
 def _decided_by_runs(language: Subregular, width: int) -> bool:
     """True if strings with the same set of runs of `width` tokens, ends included, have the same
     label: the language is locally testable (McNaughton & Papert 1971).
@@ -73,7 +69,7 @@ COUNTS = "letter counts"
 _DECIDES: Mapping[str, Callable[[Subregular], bool]] = {
     "the length": lambda language: len(language.columns) == 1,
     "first and last letters": _decided_by_ends,
-    COUNTS: _decided_by_counts,
+    COUNTS: lambda language: commute(language.columns),
     "pairs of neighboring tokens": lambda language: _decided_by_runs(language, 2),
     "runs of three tokens": lambda language: _decided_by_runs(language, 3),
 }

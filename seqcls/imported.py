@@ -9,6 +9,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, time
 from enum import Enum
 from pathlib import PurePath
@@ -293,15 +294,9 @@ def normalize_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     if isinstance(value, int) and abs(value) >= 2**63:
-        return _as_float(value)
+        with suppress(OverflowError):
+            return float(value) if float(value) == value else value
     return value
-
-
-def _as_float(number: int) -> int | float:
-    try:
-        return float(number) if float(number) == number else number
-    except OverflowError:
-        return number
 
 
 def same_settings(config: RunConfig) -> str:

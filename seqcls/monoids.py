@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt16
+from jaxtyping import Bool, Int64, Integer, UInt16
 
 from seqcls.errors import ConfigError
 
@@ -76,13 +76,7 @@ class Monoid:
     @cached_property
     def preceding(self) -> Int64[np.ndarray, "element token"]:
         """The element with one more token in front."""
-        parents, tokens = self.last
-        preceding = np.empty_like(self.following)
-        preceding[0] = self.following[0]
-        for element in range(1, len(self.elements)):
-            # Elements are numbered by their shortest strings, so that parents come first.
-            preceding[element] = self.following[preceding[parents[element]], tokens[element]]
-        return preceding
+        return self._times_all(self.following[0])
 
     @cached_property
     def products(self) -> Int64[np.ndarray, "first second"]:
@@ -97,27 +91,28 @@ class Monoid:
                 f"its syntactic monoid has {number:,} elements, and of more than "
                 f"{MAX_MULTIPLIED:,} products are not worked out"
             )
+        return self._times_all(np.arange(number)).T
+
+    def _times_all(self, firsts: Int64[np.ndarray, " first"]) -> Int64[np.ndarray, "element first"]:
+        """The products of some elements, applied first, and each element."""
         parents, tokens = self.last
-        products = np.empty((number, number), dtype=np.int64)
-        products[0] = np.arange(number)
-        for element in range(1, number):
+        products = np.empty((len(self.elements), len(firsts)), dtype=np.int64)
+        products[0] = firsts
+        for element in range(1, len(products)):
+            # Elements are numbered by their shortest strings, so that parents come first.
             products[element] = self.following[products[parents[element]], tokens[element]]
-        return products.T
+        return products
 
     @property
     def is_commutative(self) -> bool:
         """True if the order of tokens does not matter, so that letter counts decide."""
-        return all((a[b] == b[a]).all() for a in self.tokens for b in self.tokens)
-
-    @property
-    def is_group(self) -> bool:
-        """True if every token permutes the states."""
-        return len(self.tokens[0]) == min(len(np.unique(token)) for token in self.tokens)
+        return commute(self.tokens)
 
     @property
     def is_cyclic_group(self) -> bool:
-        """True if all elements are powers of one."""
-        return self.is_group and len(self.elements) in {period(x) for x in self.elements}
+        """True if every token permutes the states, and all elements are powers of one."""
+        permutes = all(len(np.unique(token)) == len(token) for token in self.tokens)
+        return permutes and len(self.elements) in {period(x) for x in self.elements}
 
     @property
     def token_periods(self) -> tuple[int, ...]:
@@ -154,23 +149,20 @@ class Monoid:
         # The empty string is the one string of length 0.
         made[0] = True
         lengths: dict[bytes, int] = {}
-        sets: list[bytes] = []
         while (packed := np.packbits(made).tobytes()) not in lengths:
-            if len(sets) * number > MAX_BITS:
+            if len(lengths) * number > MAX_BITS:
                 raise ConfigError(
                     f"what strings of one length do to its automaton has not repeated at length "
-                    f"{len(sets):,}"
+                    f"{len(lengths):,}"
                 )
-            lengths[packed] = len(sets)
-            sets.append(packed)
+            lengths[packed] = len(lengths)
             following = self.following[made].ravel()
             made = np.zeros(number, dtype=bool)
             made[following] = True
         first = lengths[packed]
-        repeats = len(sets) - first
-        multiple = repeats * max(1, -(-first // repeats))
-        place = first + (multiple - first) % repeats
-        stable = np.unpackbits(np.frombuffer(sets[place], dtype=np.uint8), count=number)
+        repeats = len(lengths) - first
+        multiple = list(lengths)[-(-first // repeats) * repeats]
+        stable = np.unpackbits(np.frombuffer(multiple, dtype=np.uint8), count=number)
         return bool(self.aperiodic[stable.astype(bool)].all())
 
     def is_solvable(self) -> bool:
@@ -266,6 +258,11 @@ def shortest_words(
                 words[after] = (*words[state], letter)
                 queue.append(after)
     return words
+
+
+def commute(tokens: Integer[np.ndarray, "token state"]) -> bool:
+    """True if the order of any two maps of states does not matter."""
+    return all((a[b] == b[a]).all() for a in tokens for b in tokens)
 
 
 def period(element: UInt16[np.ndarray, " state"]) -> int:

@@ -113,7 +113,9 @@ def overlap(problem: Problem, effort: Effort, epochs: int | None = None) -> Over
     looked = _look(strings.take(rows), train, train_stream, first, range(seen, num_epochs), effort)
     if looked:
         seen += looked
-        _write(path, first, seen)
+        file = io.BytesIO()
+        np.savez_compressed(file, first=first, seen=seen)
+        keep_checked(path, file.getvalue())
     # A cached result may be of more epochs than are requested.
     return Overlap(lengths, first < min(seen, num_epochs), num_epochs, min(seen, num_epochs))
 
@@ -164,9 +166,3 @@ def _read_first_epochs(path: Path, strings: int) -> tuple[Int64[np.ndarray, " st
         if len(first) == strings:
             return first, seen
     return np.full(strings, NEVER, dtype=np.int64), 0
-
-
-def _write(path: Path, first: Int64[np.ndarray, " string"], seen: int) -> None:
-    file = io.BytesIO()
-    np.savez_compressed(file, first=first, seen=seen)
-    keep_checked(path, file.getvalue())

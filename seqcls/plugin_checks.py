@@ -47,22 +47,18 @@ def check_kind(kind: Any, task: Task) -> None:
     for name, values in answered.items():
         if values is None or len(values) != len(rows):
             raise UnfitError(f"gives {name} as {values!r:.60}, expected one for each string")
-    for part, expected in (("words", Words), ("answer_columns", tuple)):
-        if not isinstance(getattr(kind, part, None), expected):
+    for part, needed in (("words", Words), ("answer_columns", tuple)):
+        if not isinstance(getattr(kind, part, None), needed):
             raise UnfitError(f"has no {part}, which `seqcls.kinds.membership.OneAnswer` gives")
+    # Words have to fit into sentences.
     for name, text in vars(kind.words).items():
-        _check_word(name, text)
+        num_braces = int(name in ("miss", "misses"))
+        braces = isinstance(text, str) and (text.count("{}"), text.count("{"), text.count("}"))
+        if not text or braces != (num_braces,) * 3:
+            expected = "text with one {} in it" if num_braces else "text without braces"
+            raise UnfitError(f"has words with {name}={text!r:.60}, expected {expected}")
     if kind.cells:
         raise UnfitError(f"has cells={kind.cells!r:.60}, expected none: only languages have them")
-
-
-def _check_word(name: str, text: Any) -> None:
-    """Refuses a word that is no text, or that does not fit into a sentence."""
-    num_braces = int(name in ("miss", "misses"))
-    braces = isinstance(text, str) and (text.count("{}"), text.count("{"), text.count("}"))
-    if not text or braces != (num_braces,) * 3:
-        expected = "text with one {} in it" if num_braces else "text without braces"
-        raise UnfitError(f"has words with {name}={text!r:.60}, expected {expected}")
 
 
 @lru_cache(maxsize=256)
@@ -165,16 +161,20 @@ def check_draws(task: LanguageTask, lengths: range) -> None:
     rng = np.random.default_rng(0)
     for positive in (True, False):
         allowed = [length for length in lengths if task.has(length, positive)]
-        rows = _draw(task, rng, rng.choice(allowed, DRAWS // 2), positive)
-        strings = TokenStrings.of_lists(len(task.alphabet), rows)
-        _check_features(task, strings)
+        chosen = rng.choice(allowed, DRAWS // 2)
+        if isinstance(task, BulkTask):
+            many = np.asarray(task.draw_many(rng, chosen, positive))
+            drawn = [row[:n] for n, row in zip(chosen, many, strict=True)]
+        else:
+            drawn = [np.asarray(task.draw(rng, n, positive)) for n in chosen.tolist()]
+        strings = _strings(task, chosen, drawn)
         answers = {"labels": task.labels(strings)}
         if isinstance(task, CountTask):
             answers["labels_of_counts"] = task.labels_of_counts(strings.counts)
         for name, labels in answers.items():
-            _check_shape(name, labels, len(rows), "b")
+            _check_shape(name, labels, len(strings), "b")
             for row in np.flatnonzero(labels != positive)[:1]:
-                text = Tokenizer(task.alphabet).spell(rows[row])
+                text = Tokenizer(task.alphabet).spell(drawn[row].tolist())
                 raise UnfitError(
                     f"draws {text[:60]!r} as a {'positive' if positive else 'negative'} string, "
                     f"which {name} contradicts"
@@ -191,28 +191,14 @@ def check_inputs(task: InputTask, lengths: range) -> None:
     rng = np.random.default_rng(0)
     allowed = [length for length in lengths if task.has_input(length)]
     chosen = rng.choice(allowed, DRAWS)
-    rows = _letters(task, chosen, [np.asarray(task.draw_input(rng, n)) for n in chosen.tolist()])
-    strings = TokenStrings.of_lists(len(task.alphabet), rows)
-    _check_features(task, strings)
-    targets = task.targets(strings)
+    drawn = [np.asarray(task.draw_input(rng, n)) for n in chosen.tolist()]
+    targets = task.targets(_strings(task, chosen, drawn))
     if not isinstance(targets, np.ndarray) or targets.shape[:1] != (DRAWS,):
         raise UnfitError(f"gives targets as {targets!r:.60}, expected an array of one a string")
 
 
-def _draw(
-    task: Any, rng: np.random.Generator, lengths: np.ndarray, positive: bool
-) -> list[list[int]]:
-    """Draws the letters of a string for each length."""
-    if isinstance(task, BulkTask):
-        many = np.asarray(task.draw_many(rng, lengths, positive))
-        drawn = [row[:n] for n, row in zip(lengths, many, strict=True)]
-    else:
-        drawn = [np.asarray(task.draw(rng, n, positive)) for n in lengths.tolist()]
-    return _letters(task, lengths, drawn)
-
-
-def _letters(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> list[list[int]]:
-    """Returns the letters of drawn strings after checking their lengths and alphabet."""
+def _strings(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> TokenStrings:
+    """Returns drawn strings after checking their lengths, letters and features."""
     for length, row in zip(lengths.tolist(), drawn, strict=True):
         _check_shape(f"a string of {length} letters", row, length, "biu")
         if length and not 0 <= row.min() <= row.max() < len(task.alphabet):
@@ -220,12 +206,10 @@ def _letters(task: Any, lengths: np.ndarray, drawn: list[np.ndarray]) -> list[li
                 f"draws the letter {row.min() if row.min() < 0 else row.max()}, expected numbers "
                 f"from 0 to {len(task.alphabet) - 1}"
             )
-    return [row.tolist() for row in drawn]
-
-
-def _check_features(task: Any, strings: TokenStrings) -> None:
+    strings = TokenStrings.of_lists(len(task.alphabet), [row.tolist() for row in drawn])
     for name, values in task.features(strings).items():
         _check_shape(f"feature {name!r}", np.asarray(values), len(strings), "biuf")
+    return strings
 
 
 def _check_shape(what: str, given: Any, size: int, kinds: str) -> None:

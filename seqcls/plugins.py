@@ -53,12 +53,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
     An entry point names a subclass of `base`. A plug-in cannot take a built-in name.
     """
 
-    def __init__(
-        self,
-        group: str,
-        built_in: Mapping[str, Part],
-        base: type = object,
-    ) -> None:
+    def __init__(self, group: str, built_in: Mapping[str, Part], base: type = object) -> None:
         self._group = group
         self._own = built_in
         self._base = base

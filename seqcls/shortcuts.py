@@ -225,39 +225,29 @@ class _Reading:
         known = keys[place] == tested_keys
         return np.asarray(np.where(known, predicted[place], self.majority) == self.tested.labels)
 
-    def linear(self, features: Callable[[TokenStrings], Any]) -> np.ndarray:
-        """True where logistic regression on features of strings is right."""
-        from sklearn.linear_model import LogisticRegression
-
-        # Weak regularization, so that a reader may fit the training strings.
-        model = LogisticRegression(C=30, max_iter=200)
-        return self._right(model, features)
-
-    def _right(self, model: Any, features: Callable[[TokenStrings], Any]) -> np.ndarray:
-        with warnings.catch_warnings():
-            # A reader that has not converged is still a reader.
-            warnings.simplefilter("ignore")
-            model.fit(features(self.fitted.strings), self.fitted.labels)
-        return np.asarray(model.predict(features(self.tested.strings)) == self.tested.labels)
+    def modeled(self, features: Callable[[TokenStrings], Any], model: Any = None) -> np.ndarray:
+        """True where a model, by default logistic regression, on features of strings is right."""
+        fitted = _fit(features(self.fitted.strings), self.fitted.labels, model)
+        return np.asarray(fitted.predict(features(self.tested.strings)) == self.tested.labels)
 
     def counts(self, strings: TokenStrings) -> np.ndarray:
         """Letter counts and the length, divided by the length of the longest training string."""
         counts = np.column_stack([strings.counts, strings.lengths])
-        return counts / max(1, int(self.fitted.strings.lengths.max(initial=1)))
+        return counts / int(self.fitted.strings.lengths.max(initial=1))
 
     def trees(self) -> np.ndarray:
         """True where gradient-boosted decision trees on letter counts are right."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         model = HistGradientBoostingClassifier(max_iter=100, early_stopping=False, random_state=0)
-        return self._right(model, self.counts)
+        return self.modeled(self.counts, model)
 
     def grams(self, size: int) -> np.ndarray:
         """True where logistic regression on the runs of `size` tokens that occur is right."""
         from scipy.sparse import csr_matrix
 
         columns = np.unique(_grams(self.fitted.strings, size)[1])
-        longest = max(1, int(self.fitted.strings.lengths.max(initial=1)))
+        longest = int(self.fitted.strings.lengths.max(initial=1))
 
         def features(strings: TokenStrings) -> Any:
             rows, grams = _grams(strings, size)
@@ -271,14 +261,26 @@ class _Reading:
             value = np.concatenate([np.ones(known.sum()), strings.lengths / longest])
             return csr_matrix((value, (row, column)), shape=(len(strings), len(columns) + 1))
 
-        return self.linear(features)
+        return self.modeled(features)
+
+
+def _fit(features: Any, targets: np.ndarray, model: Any = None) -> Any:
+    """Fits a model, by default logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    # Weak regularization, so that a reader may fit the training strings.
+    fitted = LogisticRegression(C=30, max_iter=200) if model is None else model
+    with warnings.catch_warnings():
+        # A reader that has not converged is still a reader.
+        warnings.simplefilter("ignore")
+        return fitted.fit(features, targets)
 
 
 def _grams(
     strings: TokenStrings, size: int
 ) -> tuple[Int64[np.ndarray, " gram"], Int64[np.ndarray, " gram"]]:
     """The runs of tokens that occur in strings, ends included: rows, and a number for each run."""
-    width = max(1, int(strings.lengths.max(initial=1)))
+    width = int(strings.lengths.max(initial=1))
     block = max(1, BLOCK_TOKENS // width)
     rows, numbers = [], []
     for first in range(0, max(1, len(strings)), block):
@@ -330,8 +332,6 @@ def _most_frequent(reading: _Reading) -> np.ndarray:
 
 def _write_aligned(reading: _Reading) -> np.ndarray:
     """True where logistic regression from the tokens around each place gives the target."""
-    from sklearn.linear_model import LogisticRegression
-
     fitted = reading.fitted
     size = fitted.strings.num_letters
     around, next_tokens = _around(fitted.strings, fitted.targets.shape[1] + 1), fitted.targets
@@ -339,10 +339,8 @@ def _write_aligned(reading: _Reading) -> np.ndarray:
     next_tokens = np.pad(next_tokens, ((0, 0), (0, 1)), constant_values=size)
     # Nothing is written after the end.
     written = np.arange(next_tokens.shape[1]) <= (fitted.targets != NO_LETTER).sum(axis=1)[:, None]
-    features, classes = (
-        around[written][:MAX_FITTED_PLACES],
-        next_tokens[written][:MAX_FITTED_PLACES],
-    )
+    first = tuple(place[:MAX_FITTED_PLACES] for place in np.nonzero(written))
+    features, classes = around[first], next_tokens[first]
     tested = reading.tested
     places = tested.targets.shape[1] + 1
     every = _around(tested.strings, places)
@@ -351,10 +349,7 @@ def _write_aligned(reading: _Reading) -> np.ndarray:
     else:
         # Different triples of tokens are few: each is predicted once.
         kinds, row = np.unique(every.reshape(-1, 3), axis=0, return_inverse=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = LogisticRegression(C=30, max_iter=200)
-            model.fit(_one_hot(features, size + 2), classes)
+        model = _fit(_one_hot(features, size + 2), classes)
         predicted = model.predict(_one_hot(kinds, size + 2))[row].reshape(every.shape[:2])
     # Predictions after the end do not count.
     ended = np.cumsum(predicted == size, axis=1) > 0
@@ -388,7 +383,7 @@ _LINEAR = ("counts", "counts_trees", "bigrams", "trigrams")
 _READ: Mapping[str, Callable[[_Reading], np.ndarray]] = {
     "length": lambda reading: reading.majority_by(lambda strings: strings.lengths),
     "ends": lambda reading: reading.majority_by(_ends),
-    "counts": lambda reading: reading.linear(reading.counts),
+    "counts": lambda reading: reading.modeled(reading.counts),
     "counts_trees": _Reading.trees,
     "bigrams": lambda reading: reading.grams(2),
     "trigrams": lambda reading: reading.grams(3),

@@ -6,6 +6,7 @@ class on a tier is its base class without them.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise, permutations
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -167,15 +168,13 @@ class Subregular:
             still = groups[(column == np.arange(len(column))) & (groups >= 0)]
             if len(np.unique(still)) < len(still):
                 return None
-        before, steps = None, 0
-        for apart in self.apart_after(groups, on_tier):
+        for steps, (apart, after) in enumerate(pairwise(self.apart_after(groups, on_tier))):
             if not apart.any():
                 return steps
             # The next pairs depend on these alone, so nothing changes any more.
-            if before is not None and (apart == before).all():
+            if (apart == after).all():
                 return None
-            before, steps = apart, steps + 1
-        return steps
+        raise AssertionError
 
     def apart_after(
         self, groups: Int64[np.ndarray, " state"], on_tier: bool
@@ -249,25 +248,19 @@ class Subregular:
         # Idempotents of one J-class have isomorphic local monoids: one of each is enough.
         _, classes = components(np.hstack([self.monoid.following, self.monoid.preceding]))
         idempotents = idempotents[np.unique(classes[idempotents], return_index=True)[1]]
-        for e in idempotents:
-            local = np.unique(products[products[e], e])
-            table = products[np.ix_(local, local)]
-            different = table != table.T
-            if different.any():
-                a, b = local[np.argwhere(different)[0]]
-                return int(e), int(e), int(a), int(e), int(b)
-            if name == "LT" and (table.diagonal() != local).any():
-                a = local[table.diagonal() != local][0]
-                return int(e), int(e), int(a), int(e), int(a)
-        for e in idempotents if name == "LTT" else ():
-            for f in idempotents[idempotents != e]:
-                there = np.unique(products[products[e], f])
-                for u in np.unique(products[products[f], e]):
-                    table = products[np.ix_(products[there, u], there)]
-                    different = table != table.T
-                    if different.any():
-                        a, b = there[np.argwhere(different)[0]]
-                        return int(e), int(f), int(a), int(u), int(b)
+        pairs = [(e, e) for e in idempotents.tolist()]
+        if name == "LTT":
+            pairs += permutations(idempotents.tolist(), 2)
+        for e, f in pairs:
+            there = np.unique(products[products[e], f])
+            # If all elements of eSe commute, no u between them matters.
+            for u in [e] if e == f else np.unique(products[products[f], e]).tolist():
+                table = products[np.ix_(products[there, u], there)]
+                if len(found := np.argwhere(table != table.T)):
+                    a, b = there[found[0]].tolist()
+                    return e, f, a, u, b
+                if name == "LT" and len(found := there[table.diagonal() != there]):
+                    return e, e, int(found[0]), e, int(found[0])
         return None
 
     def dot_depth_violation(self, on_tier: bool) -> tuple[int, int, int, int] | None:
@@ -300,13 +293,10 @@ class Subregular:
         broken = np.flatnonzero((keys[first] == keys[second]) & (reached[first] != reached[second]))
         if not len(broken):
             return None
-        one, other = first[broken[0]], second[broken[0]]
-        return (
-            int(states_of[one]),
-            int(states_of[other]),
-            int(elements_of[one]),
-            int(elements_of[other]),
-        )
+        pair = order[broken[0] : broken[0] + 2]
+        r, s = states_of[pair].tolist()
+        q, p = elements_of[pair].tolist()
+        return r, s, q, p
 
     def _width_in_order(self, *, on_tier: bool) -> int | None:
         """The least width of factors whose order decides; None where finding it takes too long.

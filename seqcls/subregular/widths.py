@@ -98,21 +98,13 @@ def _walks(
     moves: dict[Node, list[Move]] = {}
     rows, chosen = np.nonzero(counted[factors])
     ends = following[rows, chosen]
-    edges = np.unique(
-        np.column_stack(
-            [
-                strong[rows], places[vertex[rows]], factors[rows, chosen],
-                strong[ends], places[vertex[ends]],
-            ]
-        ),
-        axis=0,
-    )  # fmt: skip
-    for component, place, factor, *after_it in edges.tolist():
-        moves.setdefault((component, place), []).append((factor, (after_it[0], after_it[1])))
-    at_first = numbers[np.arange(vertices), first]
-    starts = np.unique(np.column_stack([strong[at_first], places]), axis=0)
+    nodes = np.column_stack([strong, places[vertex]])
+    edges = np.hstack([nodes[rows], factors[rows, chosen][:, None], nodes[ends]])
+    for *node, factor, component, place in np.unique(edges, axis=0).tolist():
+        moves.setdefault((node[0], node[1]), []).append((factor, (component, place)))
+    starts = np.unique(nodes[numbers[np.arange(vertices), first]], axis=0)
     # Components are numbered from the last: the earliest begin, as most others follow them.
-    return [(pair[0], pair[1]) for pair in reversed(starts.tolist())], moves
+    return [(component, place) for component, place in reversed(starts.tolist())], moves
 
 
 def _alike(
@@ -265,34 +257,31 @@ def longest_forbidden(
     """The least k of a strictly piecewise language: the length of its longest minimal forbidden
     subsequence; None where there are too many.
     """
-    least: dict[int, list[str] | None] = {}
+    least: dict[int, list[str]] = {}
 
-    def below(state: int) -> list[str] | None:
+    def below(state: int) -> list[str]:
         if state not in least:
             # From a state that does not accept, even the empty subsequence is forbidden.
-            found = {"" for _ in range(1) if not accepting[state]}
+            found = set[str]() if accepting[state] else {""}
             for letter, column in enumerate(columns):
                 after = int(column[state])
-                if found == {""} or after == state:
-                    continue
-                if (rest := below(after)) is None:
-                    least[state] = None
-                    return None
-                # Words as text, one character a letter, which sets and `in` handle fast.
-                found |= {chr(letter) + x for x in rest}
-            least_words: list[str] = []
+                if found != {""} and after != state:
+                    # Words as text, one character a letter, which sets and `in` handle fast.
+                    found |= {chr(letter) + x for x in below(after)}
+            words: list[str] = []
             # Shortest first, as no longer word is a subsequence.
             for word in sorted(found, key=len):
-                if not any(_is_subsequence(x, word) for x in least_words):
-                    least_words.append(word)
-            least[state] = least_words if len(least_words) <= MAX_SUBSEQUENCES else None
+                if not any(_is_subsequence(x, word) for x in words):
+                    words.append(word)
+            if len(words) > MAX_SUBSEQUENCES:
+                raise ConfigError(f"there are more than {MAX_SUBSEQUENCES:,} subsequences")
+            least[state] = words
         return least[state]
 
     try:
-        found = below(start)
-    except RecursionError:
+        return max([1, *map(len, below(start))])
+    except (ConfigError, RecursionError):
         return None
-    return None if found is None else max([1, *map(len, found)])
 
 
 def _is_subsequence(word: str, text: str) -> bool:

@@ -1,7 +1,7 @@
 """Strings that show that a language is not in a class, which does not distinguish them."""
 
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -142,13 +142,12 @@ class _Strings:
 
     def exchange(self) -> Found | None:
         """Two letters, and the same exchanged; if order does not matter, one k times and none."""
-        columns, letters = self._decided.columns, self._decided.letters.tolist()
-        for one, x in zip(columns, letters, strict=True):
-            for other, y in zip(columns, letters, strict=True):
-                if (one[other] != other[one]).any():
-                    return self._within((x, y), (y, x))
-        for x in letters:
-            if any(self._run(s, (x,) * self._k) != s for s in range(columns.shape[1])):
+        maps = list(zip(self._decided.columns, self._decided.letters.tolist(), strict=True))
+        for (one, x), (other, y) in combinations(maps, 2):
+            if (one[other] != other[one]).any():
+                return self._within((x, y), (y, x))
+        for column, x in maps:
+            if any(self._run(state, (x,) * self._k) != state for state in range(len(column))):
                 return self._within((), (x,) * self._k)
         return None
 

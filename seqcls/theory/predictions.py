@@ -109,7 +109,8 @@ def _predict(row: Statement, task: Task, network: NetworkConfig) -> TheoryPredic
     if network.readout == "mean" and row.of_mean:
         because += f"; {row.of_mean}"
     if row.name == "order_free" and (pair := order_pair(task)) is not None:
-        because += f": {_name_string(pair[0])} and {_name_string(pair[1])} get one answer"
+        one, other = (text or "the empty string" for text in pair)
+        because += f": {one} and {other} get one answer"
     return TheoryPrediction(row.verdict, because, row.condition, row.source, row.reading)
 
 
@@ -173,7 +174,3 @@ def _pair_among(task: LanguageTask, strings: TokenStrings) -> TokenStrings | Non
         if labels[before] != labels[row]:
             return strings.take(np.array([before, row]))
     return None
-
-
-def _name_string(text: str) -> str:
-    return text or "the empty string"

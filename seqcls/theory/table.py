@@ -24,12 +24,10 @@ Condition = Callable[[LanguageClass, NetworkConfig], bool]
 
 FIXED_BITS = "at every length, with a fixed number of bits for each value"
 
-# By what a step makes of the state: a bounded one, another nonlinear one, a linear one.
-SATURATED = frozenset({"rnn", "gru"})
-NONLINEAR = SATURATED | {"lstm"}
+# By how a step makes the state: not linearly, or linearly and each part of it alone.
+NONLINEAR = frozenset({"rnn", "gru", "lstm"})
 DIAGONAL = frozenset({"mamba", "linear_attention"})
-LINEAR = DIAGONAL | {"deltanet", "gated_deltanet", "deltaproduct"}
-FINITE_STATE = NONLINEAR | LINEAR | {"slstm"}
+FINITE_STATE = NONLINEAR | DIAGONAL | {"deltanet", "gated_deltanet", "deltaproduct", "slstm"}
 """Recurrent networks, whose memory does not grow with the string."""
 
 
@@ -78,8 +76,6 @@ _SCALED_AS_USUAL: Mapping[str, Container[Any]] = {**_CAUSAL, "attention_scale": 
 def _is_counted(known: LanguageClass) -> bool:
     return known.counting is not None and known.counting.level is not None
 
-
-_WITH_STATES = FINITE_STATE | _TRANSFORMER
 
 _COUNTER_BY_LSTM = _when(
     Stated, lambda known: known.hierarchy.counts, architecture={"lstm"}, readout={"last"}
@@ -230,7 +226,8 @@ STATEMENTS = (
         "share_by_mean",
         "can",
         _when(
-            Stated, lambda known: known.hierarchy.share, architecture=_WITH_STATES, readout={"mean"}
+            Stated, lambda known: known.hierarchy.share,
+            architecture=FINITE_STATE | _TRANSFORMER, readout={"mean"},
         ),
         "a weighted sum of letter counts is above 0 for its strings alone, and so is the mean of "
         "states that are each its token's weight",
