@@ -179,9 +179,12 @@ def _networks(network: dict[str, Any]) -> list[dict[str, Any]]:
             {**causal, "readout": "mean"},
             *({"architecture": x, "readout": y} for x in ends for y in ("last", "mean")),
         ]
-    of_each = [(x, NetworkConfig(**{**network, "readout": x})) for x in READOUTS]
+    given = network.get("readout", READOUTS[0])
+    of_each = [
+        (x, NetworkConfig(**{**network, "readout": x})) for x in dict.fromkeys((*READOUTS, given))
+    ]
     reasons = {x: MODELS[made.architecture].obstacle(made) for x, made in of_each}
-    reason = reasons[network.get("readout", READOUTS[0])]
+    reason = reasons[given]
     # Where every readout is refused, the reason is another setting, such as the heads.
     if reason is None or None not in reasons.values():
         return [network]

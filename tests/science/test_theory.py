@@ -5,19 +5,22 @@ import math
 import random
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from seqcls.config import NetworkConfig
 from seqcls.errors import ConfigError
+from seqcls.models import MODELS
+from seqcls.models.positions import POSITIONS
 from seqcls.monoids import MAX_STATES
 from seqcls.tasks.regular import Regular as Pattern
 from seqcls.theory import table
 from seqcls.theory.classes import RegularClass, Stated, Undecided, class_of
-from seqcls.theory.predictions import order_pair, theory_of
+from seqcls.theory.predictions import NETWORK_FIELDS, order_pair, theory_of
 from sweeps.api.task_theory import theory
 from tests.tasks import LANGUAGES, every_string, language, small, strings_of
 
@@ -390,3 +393,21 @@ def test_theory_answers_or_names_the_unknown_field() -> None:
     ):
         with pytest.raises(ConfigError, match=f"{word}[^\n]*$"):
             theory(task, **fields)
+
+
+CHOICES = {name: get_args(NetworkConfig.model_fields[name].annotation) for name in NETWORK_FIELDS}
+CHOICES |= {"architecture": (*MODELS,), "positions": (*POSITIONS,), "num_blocks": (1, 3)}
+
+
+@pytest.mark.parametrize("first", CHOICES)
+def test_theory_answers_or_refuses_every_choice_of_a_network(first: str) -> None:
+    answered = 0
+    for name, other in itertools.product(CHOICES[first], CHOICES):
+        for value in CHOICES[other] if other != first else ():
+            fields = {first: name, other: value}
+            with suppress(ConfigError):
+                networks = theory("parity", **fields).networks
+                answered += 1
+                assert networks, fields
+                assert all(fields.items() <= x.network.items() for x in networks), fields
+    assert answered or not CHOICES[first]
