@@ -91,7 +91,8 @@ class MambaMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: channels."""
-        return {Site("unit", block, unit): ("mixed_value",) for unit in range(self.width)}
+        units = range(self.width)
+        return {Site("unit", block, unit, in_block=True): ("mixed_value",) for unit in units}
 
     def units(self) -> tuple[str, ...]:
         return "mixed_value", "step_size"

@@ -1,7 +1,7 @@
 """Names of a model's parts, which can be ablated, and of its states, which can be patched."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seqcls.config import NetworkConfig
@@ -81,7 +81,7 @@ def block_parts(
 def parts_among(config: NetworkConfig, sites: Mapping[Site, tuple[str, ...]]) -> dict[Site, str]:
     """Lists the parts among sites: heads, units, and feed-forwards, each with its first state."""
     return {
-        replace(site, in_block=site.name == "unit" and "layers." not in state): state
+        site: state
         for site, (state, *_) in sites.items()
         if site.name in PART_KINDS and (site.name != "feed-forward" or config.feed_forward_size)
     }

@@ -69,7 +69,9 @@ class SLSTMMixer(Mixer):
 
     def sites(self, block: int) -> Mapping[Site, tuple[str, ...]]:
         """Implements `Mixer.sites`: the whole memory, and that of each unit."""
-        units = {Site("unit", block, unit): MEMORY_NAMES for unit in range(self.size)}
+        units = {
+            Site("unit", block, unit, in_block=True): MEMORY_NAMES for unit in range(self.size)
+        }
         return {Site("layer", block): MEMORY_NAMES, **units}
 
     def units(self) -> tuple[str, ...]:
